@@ -1,0 +1,461 @@
+/*
+ * head_sm90.cu - head on Hopper: wgmma fed by the copy engine, two warpgroups that take turns
+ *
+ *     z[r,v] = sum over h of hidden[r,h] * weight[v,h]      states[split,r] = fold of z[r,v] over
+ *                                                           the split's v < valid_vocab
+ * hidden   (rows, depth), type DLLM_HIDDEN_TYPE, through a tensor map: 16-byte aligned rows
+ * weight   (valid_vocab, depth), the same type, through a tensor map
+ * states   (splits, rows) at state_stride
+ *
+ * Grid     persistent, one block of 384 threads a multiprocessor. A unit of work is a row tile and
+ *          a split; block b has units b, b + blocks, ... in the order of place_unit.
+ * Warps    warpgroups 0 and 1 consume: tiles of tile_rows x tile_vocab logits, in turn, so that one
+ *          folds its tile while the other's products keep the tensor cores busy. Rows of hidden are
+ *          M, rows of weight N: a lane keeps the same rows from tile to tile, its running states
+ *          stay in registers, and lanes and warpgroups meet once, at the end of a unit.
+ *          Warpgroup 2 produces: one lane starts the copies, the other warps leave at once.
+ * Pipeline a flat walk over (unit, tile, depth step) through a ring of stages. A stage is 64
+ *          elements of depth of hidden_rows rows of hidden and tile_vocab rows of weight. Both
+ *          warpgroups know from the number of a tile which stage it begins at.
+ * Shared   dynamic, bytes
+ *              0         barriers, see below
+ *              512       tile_rows states: what one warpgroup hands to the other
+ *              ring_at   stages x [hidden_rows lines | tile_vocab lines] of 128 bytes, swizzled
+ *          The products read tile_rows lines of hidden whatever a stage has of them: the lines that
+ *          follow then stand in for rows that do not exist, and nothing looks at their logits.
+ * Barriers (mbarrier)        arrivals                         waited for by
+ *              full[stage]   producer, and the stage's bytes  the warpgroup whose tile it is
+ *              empty[stage]  that warpgroup, once a warp      producer
+ *              turn[group]   the other group, once a warp,    that group, before its products
+ *                            after its last product's issue
+ *              shares_full   the group that did not fold a    the other, to write the states
+ *                            unit's last tile, 128
+ *              shares_empty  the other, 128, after reading    that group, before the next shares
+ * Limits   (the host's) rows and valid_vocab at most 2^31 - 1 - 256; units and steps below 2^32; a
+ *          split has at most 1,024 tiles, so that a lane adds at most 1,024 tile sums into one.
+ */
+#include "base.cuh"
+#include "griddepcontrol.cuh"
+#include "mbarrier.cuh"
+#include "reduce.cuh"
+#include "sm90_params.h"
+#include "state.cuh"
+#include "tma.cuh"
+#include "wgmma.cuh"
+
+#ifndef DLLM_HIDDEN_TYPE
+#define DLLM_HIDDEN_TYPE 1 /* 1 bf16, 2 fp16 */
+#endif
+#ifndef DLLM_WEIGHT_TYPE
+#define DLLM_WEIGHT_TYPE 1 /* that of hidden */
+#endif
+#ifndef DLLM_TILE_ROWS
+#define DLLM_TILE_ROWS 128 /* rows of hidden a tile: 64, 128 or 192 */
+#endif
+#ifndef DLLM_TILE_VOCAB
+#define DLLM_TILE_VOCAB 192 /* rows of weight a tile: 192, or 128 with 192 rows */
+#endif
+
+constexpr int operand_type = DLLM_HIDDEN_TYPE;
+constexpr int tile_rows = DLLM_TILE_ROWS;
+constexpr int tile_vocab = DLLM_TILE_VOCAB;
+
+static_assert(operand_type == 1 || operand_type == 2, "wgmma takes operands of 16 bits");
+static_assert(operand_type == DLLM_WEIGHT_TYPE, "wgmma takes operands of one type");
+static_assert(tile_rows % 64 == 0 && tile_rows > 0, "a product has 64 rows");
+static_assert(tile_vocab == 128 || tile_vocab == 192, "widths of wgmma.cuh, whole boxes");
+static_assert(tile_rows * tile_vocab <= 192 * 128, "192 accumulators a thread of 240 registers");
+
+constexpr int row_blocks = tile_rows / 64;
+constexpr int lane_rows = 2 * row_blocks;
+constexpr int lane_columns = tile_vocab / 4;
+constexpr int group_threads = 128;
+constexpr int step_depth = DLLM_SM90_STEP_DEPTH;
+constexpr int inner_steps = step_depth / 16;
+constexpr uint32_t line_bytes = DLLM_SM90_LINE_BYTES;
+constexpr uint32_t box_bytes = DLLM_SM90_BOX_ROWS * line_bytes;
+
+/* 2 x 240 + 24 is what three warpgroups of 168 registers were launched with */
+constexpr int consumer_registers = 240;
+constexpr int producer_registers = 24;
+
+/* shared memory, bytes */
+constexpr uint32_t empty_at = 8 * DLLM_SM90_STAGES_MAX;
+constexpr uint32_t turn_at = 2 * empty_at;
+constexpr uint32_t shares_full_at = turn_at + 16;
+constexpr uint32_t shares_empty_at = shares_full_at + 8;
+constexpr uint32_t shares_at = DLLM_SM90_BARRIER_BYTES;
+constexpr uint32_t nan_columns_at = shares_at + tile_rows * sizeof(dllm_row_state);
+constexpr uint32_t ring_at = DLLM_SM90_RING_AT(tile_rows);
+static_assert(shares_empty_at + 8 <= shares_at, "barriers must fit");
+
+/* Row tiles whose units run side by side: their 12 x tile_rows x depth of hidden stay in L2 while
+ * the weight passes by once a group, each part of it read by 12 blocks at a time; 12 divides 132. */
+constexpr uint32_t row_group = 12;
+
+extern __shared__ __align__(1024) unsigned char shared_memory[];
+
+/** A row tile, and the columns of a split. */
+struct unit_place {
+    int32_t row;
+    int32_t split;
+    int32_t column_begin;
+    int32_t column_end;
+};
+
+/** A stage of the ring and the parity of its barriers' phase in this round. */
+struct ring_place {
+    uint32_t stage;
+    uint32_t parity;
+};
+
+/** What a lane keeps of a row; its NaN column, hardly ever needed, is in shared memory. */
+struct lane_state {
+    float max;
+    float sum;
+    int32_t column;
+};
+
+struct accumulators {
+    float value[row_blocks][tile_vocab / 2];
+};
+
+DLLM_DEVICE uint32_t shared_base()
+{
+    return static_cast<uint32_t>(__cvta_generic_to_shared(shared_memory));
+}
+
+DLLM_DEVICE dllm_row_state *shares()
+{
+    return reinterpret_cast<dllm_row_state *>(shared_memory + shares_at);
+}
+
+/* The lowest NaN column of each row of the tile, as far as the thread's warpgroup saw it. */
+DLLM_DEVICE int32_t *nan_columns(int thread)
+{
+    return reinterpret_cast<int32_t *>(shared_memory + nan_columns_at) +
+           thread / group_threads * tile_rows;
+}
+
+/* Units that share columns are neighbours and read the same weight at the same time; row tiles
+ * beyond the first row_group follow after all splits of that group. */
+DLLM_DEVICE unit_place place_unit(const dllm_sm90_params &params, uint32_t unit)
+{
+    const auto row_tiles = static_cast<uint32_t>(params.row_tiles);
+    const uint32_t group_units = row_group * static_cast<uint32_t>(params.splits);
+    const uint32_t first = unit / group_units * row_group;
+    const uint32_t inside = unit % group_units;
+    const uint32_t members = smaller(row_group, row_tiles - first);
+    unit_place place;
+    place.row = static_cast<int32_t>(first + inside % members) * tile_rows;
+    place.split = static_cast<int32_t>(inside / members);
+    place.column_begin = place.split * params.split_columns;
+    place.column_end =
+        place.column_begin + smaller(params.split_columns, params.valid_vocab - place.column_begin);
+    return place;
+}
+
+DLLM_DEVICE uint32_t unit_count(const dllm_sm90_params &params)
+{
+    return static_cast<uint32_t>(params.row_tiles) * static_cast<uint32_t>(params.splits);
+}
+
+DLLM_DEVICE uint32_t stage_bytes(const dllm_sm90_params &params)
+{
+    return static_cast<uint32_t>(params.hidden_rows + tile_vocab) * line_bytes;
+}
+
+DLLM_DEVICE ring_place place_step(const dllm_sm90_params &params, uint32_t step)
+{
+    const auto stages = static_cast<uint32_t>(params.stages);
+    return {step % stages, step / stages % 2};
+}
+
+DLLM_DEVICE void next_stage(ring_place &place, const dllm_sm90_params &params)
+{
+    place.stage++;
+    if (place.stage == static_cast<uint32_t>(params.stages)) {
+        place.stage = 0;
+        place.parity ^= 1;
+    }
+}
+
+/* ---- producer -----------------------------------------------------------------------------------
+ */
+
+/* Fills a stage: `boxes` boxes of weight from `column` on. */
+DLLM_DEVICE void load_stage(const dllm_sm90_params &params, ring_place place, int32_t row,
+                            int32_t column, int boxes, int32_t depth)
+{
+    const uint32_t full = shared_base() + 8 * place.stage;
+    const uint32_t hidden_bytes = static_cast<uint32_t>(params.hidden_rows) * line_bytes;
+    uint32_t target = shared_base() + ring_at + place.stage * stage_bytes(params);
+    mbarrier_wait(full + empty_at, place.parity ^ 1);
+    mbarrier_arrive_expect_tx(full, hidden_bytes + static_cast<uint32_t>(boxes) * box_bytes);
+    tma_load(target, params.hidden, row, depth, full);
+    target += hidden_bytes;
+    for (int box = 0; box < boxes; box++) {
+        if (params.row_tiles == 1) {
+            tma_load_once(target, params.weight, column, depth, full);
+        } else {
+            tma_load(target, params.weight, column, depth, full);
+        }
+        target += box_bytes;
+        column += DLLM_SM90_BOX_ROWS;
+    }
+}
+
+DLLM_DEVICE void produce(const dllm_sm90_params &params)
+{
+    constexpr int32_t tile_boxes = tile_vocab / DLLM_SM90_BOX_ROWS;
+    ring_place place = {0, 0};
+    for (uint32_t unit = blockIdx.x; unit < unit_count(params); unit += gridDim.x) {
+        const unit_place work = place_unit(params, unit);
+        for (int32_t column = work.column_begin; column < work.column_end; column += tile_vocab) {
+            const int32_t boxes = smaller(
+                ceil_div(work.column_end - column, int32_t{DLLM_SM90_BOX_ROWS}), tile_boxes);
+            for (int32_t depth = 0; depth < params.depth; depth += step_depth) {
+                load_stage(params, place, work.row, column, boxes, depth);
+                next_stage(place, params);
+            }
+        }
+    }
+}
+
+/* ---- consumers ----------------------------------------------------------------------------------
+ */
+
+/* The calling warp arrives; what its lanes did before is done. */
+DLLM_DEVICE void warp_arrive(uint32_t barrier)
+{
+    if (threadIdx.x % warp_lanes == 0) mbarrier_arrive(barrier);
+}
+
+/* Has the accumulators in their registers here, not only where the first product wants them: moved
+ * in between the products, their zeros would make the assembler serialise all of these. */
+DLLM_DEVICE void pin(accumulators &sums)
+{
+#pragma unroll
+    for (int block = 0; block < row_blocks; block++) {
+#pragma unroll
+        for (float &value : sums.value[block]) {
+            asm volatile("" : "+f"(value)::"memory");
+        }
+    }
+}
+
+/* One tile's products, of the first BLOCKS blocks of 64 rows. A stage is given back when the
+ * products of the stage after it have been issued. */
+template <int BLOCKS>
+DLLM_DEVICE void multiply_tile(accumulators &sums, const dllm_sm90_params &params, ring_place place)
+{
+    const uint32_t hidden_bytes = static_cast<uint32_t>(params.hidden_rows) * line_bytes;
+    uint32_t before = 0;
+    for (int32_t depth = 0; depth < params.depth; depth += step_depth) {
+        const uint32_t full = shared_base() + 8 * place.stage;
+        const uint32_t stage = shared_base() + ring_at + place.stage * stage_bytes(params);
+        mbarrier_wait(full, place.parity);
+        const uint64_t hidden = wgmma_descriptor(stage);
+        const uint64_t weight = wgmma_descriptor(stage + hidden_bytes);
+        wgmma_fence();
+#pragma unroll
+        for (int inner = 0; inner < inner_steps; inner++) {
+#pragma unroll
+            for (int block = 0; block < BLOCKS; block++) {
+                wgmma_k16<operand_type>(sums.value[block], hidden + 2 * inner + 512 * block,
+                                        weight + 2 * inner);
+            }
+        }
+        wgmma_commit_group();
+        wgmma_wait_group<1>();
+        if (depth > 0) warp_arrive(before);
+        before = full + empty_at;
+        next_stage(place, params);
+    }
+}
+
+/* Gives back the last stage once its products are finished. */
+DLLM_DEVICE void finish_tile(const dllm_sm90_params &params, uint32_t last_step)
+{
+    wgmma_wait_group<0>();
+    warp_arrive(shared_base() + empty_at + 8 * place_step(params, last_step).stage);
+}
+
+/* Blocks of 64 rows beyond the last row are not multiplied. */
+DLLM_DEVICE void multiply_rows(accumulators &sums, const dllm_sm90_params &params, int32_t row,
+                               ring_place place)
+{
+    const int32_t rows = params.rows - row;
+    if (row_blocks == 1 || rows > 64 * (row_blocks - 1)) {
+        multiply_tile<row_blocks>(sums, params, place);
+    } else if (row_blocks == 2 || rows <= 64) {
+        multiply_tile<1>(sums, params, place);
+    } else {
+        multiply_tile<row_blocks == 3 ? 2 : 1>(sums, params, place);
+    }
+}
+
+/* threadIdx.x, read here and now: what the fold makes of it would else be computed before the
+ * loops and held, and the largest tile has no register left for it. */
+DLLM_DEVICE int thread_index_again()
+{
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+}
+
+/* A lane's r-th row, counted in the tile. */
+DLLM_DEVICE int lane_row(int thread, int r)
+{
+    thread %= group_threads;
+    return r / 2 * 64 + thread / warp_lanes * 16 + r % 2 * 8 + thread % warp_lanes / 4;
+}
+
+/* rows: of the tile, what exists of it; column: the tile's first */
+DLLM_DEVICE void fold_tile(lane_state (&states)[lane_rows], const accumulators &sums, int32_t rows,
+                           int32_t column, int32_t column_end)
+{
+    const int thread = thread_index_again();
+    const int32_t first = column + thread % 4 * 2;
+#pragma unroll
+    for (int r = 0; r < lane_rows; r++) {
+        if (lane_row(thread, r) >= rows) continue;
+        float z[lane_columns];
+#pragma unroll
+        for (int j = 0; j < lane_columns; j++) {
+            z[j] = sums.value[r / 2][j / 2 * 4 + r % 2 * 2 + j % 2];
+        }
+        dllm_row_state state = {states[r].max, states[r].sum, states[r].column, DLLM_NO_COLUMN};
+        state_fold_tile<lane_columns, 2, 8>(state, z, first, column_end);
+        states[r] = {state.max, state.sum, state.column};
+        if (state.nan_column != DLLM_NO_COLUMN) {
+            atomicMin(&nan_columns(thread)[lane_row(thread, r)], state.nan_column);
+        }
+    }
+}
+
+/* The state of a quad's row, from its four lanes; the row's NaN column is cleared. */
+DLLM_DEVICE dllm_row_state quad_state(const lane_state &state, int thread, int r)
+{
+    dllm_row_state part = {state.max, state.sum, state.column, DLLM_NO_COLUMN};
+    if (thread % 4 == 0) {
+        part.nan_column = nan_columns(thread)[lane_row(thread, r)];
+        nan_columns(thread)[lane_row(thread, r)] = DLLM_NO_COLUMN;
+    }
+    return lanes_merge<4>(part);
+}
+
+/* One lane of a quad hands over. */
+DLLM_DEVICE void put_shares(const lane_state (&states)[lane_rows], uint32_t parity)
+{
+    const int thread = thread_index_again();
+    mbarrier_wait(shared_base() + shares_empty_at, parity ^ 1);
+#pragma unroll
+    for (int r = 0; r < lane_rows; r++) {
+        const dllm_row_state merged = quad_state(states[r], thread, r);
+        if (thread % 4 == 0) shares()[lane_row(thread, r)] = merged;
+    }
+    mbarrier_arrive(shared_base() + shares_full_at);
+}
+
+DLLM_DEVICE void store_states(const dllm_sm90_params &params, const unit_place &work,
+                              const lane_state (&states)[lane_rows], bool shared, uint32_t parity)
+{
+    const int thread = thread_index_again();
+    if (shared) mbarrier_wait(shared_base() + shares_full_at, parity);
+#pragma unroll
+    for (int r = 0; r < lane_rows; r++) {
+        dllm_row_state merged = quad_state(states[r], thread, r);
+        if (shared) merged = state_merge(merged, shares()[lane_row(thread, r)]);
+        const int32_t row = work.row + lane_row(thread, r);
+        if (thread % 4 == 0 && row < params.rows) {
+            params.states[work.split * params.state_stride + row] = merged;
+        }
+    }
+    if (shared) mbarrier_arrive(shared_base() + shares_empty_at);
+}
+
+/* The tiles of a unit that are this warpgroup's, folded. first_tile: number of the unit's first
+ * tile among all tiles of the block. */
+DLLM_DEVICE void fold_unit(lane_state (&states)[lane_rows], const dllm_sm90_params &params,
+                           const unit_place &work, uint32_t first_tile)
+{
+    const uint32_t group = threadIdx.x / group_threads;
+    const auto steps = static_cast<uint32_t>(ceil_div(params.depth, step_depth));
+#pragma unroll
+    for (int r = 0; r < lane_rows; r++) {
+        const dllm_row_state neutral = state_neutral();
+        states[r] = {neutral.max, neutral.sum, neutral.column};
+    }
+    uint32_t tile = first_tile + (first_tile + group) % 2;
+    int32_t column = work.column_begin + static_cast<int32_t>(tile - first_tile) * tile_vocab;
+    for (; column < work.column_end; column += 2 * tile_vocab) {
+        accumulators sums = {};
+        pin(sums);
+        const uint32_t turn = shared_base() + turn_at;
+        mbarrier_wait(turn + 8 * group, (tile / 2 + group + 1) % 2);
+        multiply_rows(sums, params, work.row, place_step(params, tile * steps));
+        warp_arrive(turn + 8 * (group ^ 1));
+        finish_tile(params, (tile + 1) * steps - 1);
+        fold_tile(states, sums, params.rows - work.row, column, work.column_end);
+        tile += 2;
+    }
+}
+
+DLLM_DEVICE void consume(const dllm_sm90_params &params)
+{
+    const uint32_t group = threadIdx.x / group_threads;
+    uint32_t tile = 0;
+    uint32_t handed = 0;
+    for (uint32_t unit = blockIdx.x; unit < unit_count(params); unit += gridDim.x) {
+        const unit_place work = place_unit(params, unit);
+        const auto tiles = static_cast<uint32_t>(
+            ceil_div(work.column_end - work.column_begin, int32_t{tile_vocab}));
+        lane_state states[lane_rows];
+        fold_unit(states, params, work, tile);
+        tile += tiles;
+        __syncwarp(); /* the lanes' NaN columns */
+        if ((tile - 1) % 2 == group) {
+            store_states(params, work, states, tiles > 1, handed % 2);
+        } else if (tiles > 1) {
+            put_shares(states, handed % 2);
+        }
+        __syncwarp();
+        if (tiles > 1) handed++;
+    }
+}
+
+DLLM_DEVICE void prepare_shared(const dllm_sm90_params &params)
+{
+    for (int r = static_cast<int>(threadIdx.x); r < 2 * tile_rows; r += DLLM_SM90_THREADS) {
+        nan_columns(0)[r] = DLLM_NO_COLUMN;
+    }
+    if (threadIdx.x == 0) {
+        constexpr uint32_t warps = group_threads / warp_lanes;
+        const uint32_t barriers = shared_base();
+        for (int stage = 0; stage < params.stages; stage++) {
+            mbarrier_init(barriers + 8 * stage, 1);
+            mbarrier_init(barriers + empty_at + 8 * stage, warps);
+        }
+        mbarrier_init(barriers + turn_at, warps);
+        mbarrier_init(barriers + turn_at + 8, warps);
+        mbarrier_init(barriers + shares_full_at, group_threads);
+        mbarrier_init(barriers + shares_empty_at, group_threads);
+        fence_mbarrier_init();
+    }
+    __syncthreads();
+}
+
+extern "C" __global__ void __launch_bounds__(DLLM_SM90_THREADS, 1)
+    head_sm90(const __grid_constant__ dllm_sm90_params params)
+{
+    griddepcontrol_launch_dependents();
+    prepare_shared(params);
+    if (threadIdx.x / group_threads == 2) {
+        setmaxnreg_dec<producer_registers>();
+        if (threadIdx.x == 2 * group_threads) produce(params);
+    } else {
+        setmaxnreg_inc<consumer_registers>();
+        consume(params);
+    }
+}

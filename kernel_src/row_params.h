@@ -1,0 +1,113 @@
+/*
+ * row_params.h - the arguments of the kernels, one struct a kernel, for host and device
+ *
+ * Compiled by gcc, clang and NVRTC alike. Strides and counts are in elements, offsets 64-bit. A
+ * head or sampler kernel writes one partial state a (split, row); combine reads them and writes the
+ * outputs, so the rules of finishing a row stand in one kernel.
+ */
+#ifndef DLLM_ROW_PARAMS_H
+#define DLLM_ROW_PARAMS_H
+
+#ifdef __CUDACC_RTC__
+#include "base.cuh"
+#else
+#include <stdint.h>
+#endif
+
+#ifdef __cplusplus
+#define DLLM_ALIGNED(bytes) alignas(bytes)
+#else
+#define DLLM_ALIGNED(bytes) _Alignas(bytes)
+#endif
+
+/**
+ * State of a part of a row (numerics.md 6). Neutral: {-inf, 0, DLLM_NO_COLUMN, DLLM_NO_COLUMN}.
+ * Columns count from this call's first column; they become global ids when the row is finished.
+ */
+typedef struct dllm_row_state {
+    DLLM_ALIGNED(16) float max; /* m: largest candidate that is not NaN */
+    float sum;                  /* d: sum of exp(z - m), relative to max */
+    int32_t column;             /* lowest column with z = m */
+    int32_t nan_column;         /* lowest column with NaN */
+} dllm_row_state;
+
+#define DLLM_NO_COLUMN 0x7fffffff
+
+/** Arguments of head_naive, head_tiled and head_mma. */
+typedef struct dllm_head_params {
+    const void *hidden;
+    const void *weight;
+    const void *row_index;  /* NULL: row r is source row r */
+    dllm_row_state *states; /* [splits][state_stride] */
+    int64_t hidden_stride;
+    int64_t weight_stride;
+    int64_t rows;
+    int64_t source_rows;
+    int64_t state_stride; /* states from one split to the next, >= rows */
+    int32_t row_index_is_64;
+    int32_t valid_vocab; /* candidates are columns 0 .. valid_vocab - 1 */
+    int32_t depth;
+    int32_t split_columns; /* columns of a split; the last may be short */
+} dllm_head_params;
+
+/** Arguments of sampler_stream: a block of columns of logits, all of them or one chunk. */
+typedef struct dllm_sampler_params {
+    const void *logits; /* points at column `column_begin` of source row 0 */
+    const void *row_index;
+    dllm_row_state *states; /* [splits][state_stride] */
+    int64_t logits_stride;
+    int64_t rows;
+    int64_t source_rows;
+    int64_t state_stride;
+    int32_t row_index_is_64;
+    int32_t column_begin; /* column of the first logit: 0, or the chunk's */
+    int32_t columns;      /* candidates in this block */
+    int32_t split_columns;
+    int32_t continues; /* 1: the states of earlier columns are there, to be merged with */
+} dllm_sampler_params;
+
+/** Arguments of combine. Outputs that were not asked for are not looked at. */
+typedef struct dllm_combine_params {
+    const dllm_row_state *states; /* [splits][state_stride] */
+    const void *row_index;
+    void *argmax;
+    float *max;
+    float *lse;
+    float *confidence;
+    uint32_t *flags;
+    int64_t rows;
+    int64_t source_rows;
+    int64_t state_stride;
+    int64_t vocab_offset;
+    int32_t row_index_is_64;
+    int32_t splits;
+} dllm_combine_params;
+
+/** Arguments of gather: a packed copy of gathered rows; one outside the source becomes zeros. */
+typedef struct dllm_gather_params {
+    const void *source;
+    const void *row_index;
+    void *packed; /* (rows, packed_stride) of the same type, 16-byte aligned */
+    int64_t source_stride;
+    int64_t packed_stride;
+    int64_t rows;
+    int64_t source_rows;
+    int32_t row_index_is_64;
+    int32_t depth;
+} dllm_gather_params;
+
+#ifdef __cplusplus
+static_assert(sizeof(dllm_row_state) == 16, "a state is read and written as one 16-byte word");
+static_assert(sizeof(dllm_head_params) == 88, "host and device must agree on the layout");
+static_assert(sizeof(dllm_sampler_params) == 80, "host and device must agree on the layout");
+static_assert(sizeof(dllm_combine_params) == 96, "host and device must agree on the layout");
+static_assert(sizeof(dllm_gather_params) == 64, "host and device must agree on the layout");
+#else
+_Static_assert(sizeof(dllm_row_state) == 16, "a state is read and written as one 16-byte word");
+_Static_assert(sizeof(dllm_head_params) == 88, "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_sampler_params) == 80, "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_combine_params) == 96, "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_gather_params) == 64, "host and device must agree on the layout");
+#endif
+
+#endif

@@ -1,0 +1,191 @@
+/*
+ * sampler_stream.cu - the sampler: one pass over rows of logits at the speed of memory
+ *
+ *     z[r, v] = logits[index(r), v], folded into a state a (split, row)
+ *
+ * logits   (source_rows, columns) DLLM_LOGITS_TYPE, row-major, logits_stride elements apart; rows
+ *          need no more alignment than an element. Column 0 here is column column_begin of the
+ *          vocabulary, so that logits may come chunk by chunk.
+ * states   [splits][state_stride]; row r of split s is written when r < rows, nothing else is.
+ *          With `continues` they are read first, and the columns here come after theirs.
+ * Grid     splits * rows blocks, block = split * rows + row. 128 threads; a packet is 16 bytes of
+ *          logits, and thread t has the packets t, t + 128, ... of its split. Shares follow
+ *          columns, not addresses: a row has the same bits wherever it lies in memory.
+ * Shared   4 states, for the merge over the warps. Barriers: all threads, once, inside that merge.
+ * Limits   split_columns a multiple of 16, at most 2^20 (no sum gets more than 1,024 terms)
+ * Source   numerics.md 2, 6, 12, 14
+ */
+#include "base.cuh"
+#include "griddepcontrol.cuh"
+#include "load.cuh"
+#include "reduce.cuh"
+#include "row_params.h"
+#include "state.cuh"
+
+/* Element type: 1 bf16, 2 fp16, 3 fp32. */
+#ifndef DLLM_LOGITS_TYPE
+#define DLLM_LOGITS_TYPE 1
+#endif
+/* Packets that a thread loads before it folds them: 1, 2, 4 or 8. Four keep 8 KiB a block in
+   flight. */
+#ifndef DLLM_PACKETS
+#define DLLM_PACKETS 4
+#endif
+
+using logit_element = element<DLLM_LOGITS_TYPE>::type;
+constexpr uint32_t packets = DLLM_PACKETS;
+constexpr uint32_t block_threads = 128;
+constexpr uint32_t packet = 16 / sizeof(logit_element); /* logits of a packet */
+constexpr uint32_t step = block_threads * packet;       /* columns to the thread's next one */
+
+static_assert(packets == 1 || packets == 2 || packets == 4 || packets == 8,
+              "packets are held in registers");
+
+/** A split of one row, as one block sees it. Columns are unsigned: `end` may be near 2^31. */
+struct row_part {
+    const logit_element *logits; /* of column 0 of the row */
+    uint32_t phase;              /* logits from the 16-byte boundary at or below `logits` to it */
+    uint32_t begin;              /* columns of the split, counted in the row */
+    uint32_t end;
+    int32_t column_begin; /* column of the row's first logit in the vocabulary */
+};
+
+union packet_words {
+    uint4 word;
+    uint32_t words[4];
+    logit_element values[packet];
+};
+
+/*
+ * A packet that begins `phase` logits above a boundary, out of the two aligned ones it lies in:
+ *     low  [ . . . a b c d e ]   high [ f g h . . . . . ]   ->   [ a b c d e f g h ]    (phase 3)
+ */
+DLLM_DEVICE packet_words shift_packet(const packet_words &low, const packet_words &high,
+                                      uint32_t phase)
+{
+    const uint32_t bytes = phase * static_cast<uint32_t>(sizeof(logit_element));
+    uint32_t words[8] = {low.words[0],  low.words[1],  low.words[2],  low.words[3],
+                         high.words[0], high.words[1], high.words[2], high.words[3]};
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+        words[i] = bytes & 8 ? words[i + 2] : words[i];
+#pragma unroll
+    for (int i = 0; i < 5; i++)
+        words[i] = bytes & 4 ? words[i + 1] : words[i];
+    packet_words shifted;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        shifted.words[i] = __funnelshift_r(words[i], words[i + 1], bytes % 4 * 8);
+    }
+    return shifted;
+}
+
+/* May the packet at a column be read by aligned words, without a byte that is not of this split? */
+template <bool SHIFTED> DLLM_DEVICE bool is_inside(const row_part &part, uint32_t column)
+{
+    if (!SHIFTED) return column + packet <= part.end;
+    return column >= part.phase && column - part.phase + 2 * packet <= part.end;
+}
+
+/* By single logits, as many as there are. */
+DLLM_DEVICE packet_words load_edge(const row_part &part, uint32_t column)
+{
+    packet_words loaded = {};
+#pragma unroll
+    for (uint32_t i = 0; i < packet; i++) {
+        if (column + i < part.end) loaded.values[i] = part.logits[column + i];
+    }
+    return loaded;
+}
+
+/* The thread's packets at column, column + step, ...: those inside, with all loads in flight. */
+template <bool SHIFTED>
+DLLM_DEVICE void load_inside(packet_words (&loaded)[packets], const row_part &part, uint32_t column)
+{
+    const uint4 *from =
+        reinterpret_cast<const uint4 *>(part.logits + column - (SHIFTED ? part.phase : 0));
+    packet_words high[packets] = {};
+#pragma unroll
+    for (uint32_t i = 0; i < packets; i++) {
+        loaded[i] = {};
+        if (!is_inside<SHIFTED>(part, column + i * step)) continue;
+        const uint4 *word = from + i * block_threads;
+        loaded[i].word = SHIFTED ? load_again(word) : load_once(word);
+        if (SHIFTED) high[i].word = load_again(word + 1);
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < packets && SHIFTED; i++) {
+        loaded[i] = shift_packet(loaded[i], high[i], part.phase);
+    }
+}
+
+/* The thread's packets, those at the ends of the split by single logits. */
+template <bool SHIFTED>
+DLLM_DEVICE void load_packets(packet_words (&loaded)[packets], const row_part &part,
+                              uint32_t column)
+{
+    load_inside<SHIFTED>(loaded, part, column);
+    if (is_inside<SHIFTED>(part, column) &&
+        is_inside<SHIFTED>(part, column + (packets - 1) * step)) {
+        return;
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < packets; i++) {
+        const uint32_t at = column + i * step;
+        if (at < part.end && !is_inside<SHIFTED>(part, at)) loaded[i] = load_edge(part, at);
+    }
+}
+
+template <bool SHIFTED> DLLM_DEVICE dllm_row_state fold_part(const row_part &part)
+{
+    dllm_row_state state = state_neutral();
+    uint32_t column = part.begin + threadIdx.x * packet;
+    for (; column < part.end; column += packets * step) {
+        packet_words loaded[packets];
+        load_packets<SHIFTED>(loaded, part, column);
+        float z[packets * packet];
+#pragma unroll
+        for (uint32_t i = 0; i < packets * packet; i++) {
+            z[i] = to_float(loaded[i / packet].values[i % packet]);
+        }
+        state_fold_tile<packets * packet, packet, step>(
+            state, z, part.column_begin + static_cast<int32_t>(column),
+            part.column_begin + static_cast<int32_t>(part.end));
+    }
+    return state;
+}
+
+/* Split `split` of row `row`; without columns if the row is outside the source. */
+DLLM_DEVICE row_part find_part(const dllm_sampler_params &params, int64_t split, int64_t row)
+{
+    const int64_t source =
+        source_row(params.row_index, params.row_index_is_64, params.source_rows, row);
+    const int64_t begin = split * params.split_columns;
+    const int64_t end = smaller<int64_t>(begin + params.split_columns, params.columns);
+    row_part part;
+    part.logits = static_cast<const logit_element *>(params.logits);
+    if (source >= 0) part.logits += source * params.logits_stride;
+    part.phase =
+        static_cast<uint32_t>(reinterpret_cast<uint64_t>(part.logits) % 16 / sizeof(logit_element));
+    part.begin = static_cast<uint32_t>(begin);
+    part.end = source >= 0 ? static_cast<uint32_t>(end) : part.begin;
+    part.column_begin = params.column_begin;
+    return part;
+}
+
+extern "C" __global__ void __launch_bounds__(block_threads)
+    sampler_stream(const __grid_constant__ dllm_sampler_params params)
+{
+    griddepcontrol_launch_dependents();
+    griddepcontrol_wait();
+    __shared__ dllm_row_state scratch[block_threads / warp_lanes];
+    const uint32_t rows = static_cast<uint32_t>(params.rows); /* not above the grid */
+    const int64_t split = blockIdx.x / rows;
+    const int64_t row = blockIdx.x % rows;
+    const row_part part = find_part(params, split, row);
+    const dllm_row_state mine = part.phase == 0 ? fold_part<false>(part) : fold_part<true>(part);
+    const dllm_row_state merged = block_merge<block_threads / warp_lanes>(mine, scratch);
+    if (threadIdx.x != 0) return;
+    dllm_row_state &state = params.states[split * params.state_stride + row];
+    state = params.continues ? state_merge(state, merged) : merged;
+}

@@ -1,0 +1,51 @@
+/*
+ * sm90_params.h - the arguments of head_sm90 and the fixed part of its shared memory
+ *
+ * Compiled by gcc, clang and NVRTC alike, as row_params.h is.
+ */
+#ifndef DLLM_SM90_PARAMS_H
+#define DLLM_SM90_PARAMS_H
+
+#include "row_params.h"
+
+/** What the driver's CUtensorMap is to a kernel: 128 opaque bytes. */
+typedef struct dllm_tensor_map {
+    DLLM_ALIGNED(64) uint64_t words[16];
+} dllm_tensor_map;
+
+/** Arguments of head_sm90. */
+typedef struct dllm_sm90_params {
+    dllm_tensor_map hidden; /* (rows, depth), boxes of hidden_rows x 64 */
+    dllm_tensor_map weight; /* (valid_vocab, depth), boxes of DLLM_SM90_BOX_ROWS x 64 */
+    dllm_row_state *states; /* [splits][state_stride] */
+    int64_t state_stride;   /* states from one split to the next, >= rows */
+    int32_t rows;
+    int32_t valid_vocab; /* candidates are columns 0 .. valid_vocab - 1 */
+    int32_t depth;
+    int32_t split_columns; /* columns of a split; the last may be short, none is empty */
+    int32_t row_tiles;
+    int32_t splits;
+    int32_t hidden_rows; /* rows of hidden in a stage: a multiple of 8, at most the tile's */
+    int32_t stages;      /* stages of the ring: 2 .. DLLM_SM90_STAGES_MAX */
+} dllm_sm90_params;
+
+enum {
+    DLLM_SM90_THREADS = 384, /* two consuming warpgroups and the producer's */
+    DLLM_SM90_STEP_DEPTH = 64,
+    DLLM_SM90_LINE_BYTES = 128, /* a row of a stage: 64 elements of 16 bits */
+    DLLM_SM90_BOX_ROWS = 64,
+    DLLM_SM90_STAGES_MAX = 24,
+    DLLM_SM90_BARRIER_BYTES = 512
+};
+
+/** Byte offset of the ring in shared memory: barriers and shares lie before it. */
+#define DLLM_SM90_RING_AT(tile_rows)                                                               \
+    ((DLLM_SM90_BARRIER_BYTES + (tile_rows)*24 + 1023) / 1024 * 1024)
+
+#ifdef __cplusplus
+static_assert(sizeof(dllm_sm90_params) == 320, "host and device must agree on the layout");
+#else
+_Static_assert(sizeof(dllm_sm90_params) == 320, "host and device must agree on the layout");
+#endif
+
+#endif
