@@ -1,0 +1,555 @@
+/*
+ * dllm.h - the last step of language-model inference, without the logits
+ *
+ *     dllm_context *context;
+ *     dllm_context_create(&context, &(dllm_context_options)DLLM_CONTEXT_OPTIONS_INIT);
+ *     dllm_head_options options = DLLM_HEAD_OPTIONS_INIT;
+ *     options.vocab = 126464; options.depth = 4096; options.rows_max = 64;
+ *     options.hidden_type = options.weight_type = DLLM_BF16;
+ *     options.outputs = DLLM_OUT_ARGMAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE;
+ *     dllm_plan *plan;
+ *     dllm_head_prepare(&plan, context, &options);       looks up, compiles, loads
+ *     ... fill a dllm_head_buffers ...
+ *     dllm_head_run(plan, &buffers, stream);             only launches
+ *
+ * Sections, in the order a user meets them: version, status, types, context, plan, head, sampler,
+ * merge, decode. Every function returns a dllm_status unless it says otherwise; the words that go
+ * with it are in dllm_last_error(). What this version does not implement yet is refused with
+ * DLLM_UNSUPPORTED and a message that names it, never ignored.
+ */
+#ifndef DLLM_H
+#define DLLM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define DLLM_API __attribute__((visibility("default")))
+#else
+#define DLLM_API
+#endif
+
+/* ---- version --------------------------------------------------------------------------------- */
+
+#define DLLM_VERSION_MAJOR 0
+#define DLLM_VERSION_MINOR 1
+#define DLLM_VERSION_PATCH 0
+
+/** The version of the loaded library, "MAJOR.MINOR.PATCH"; static storage. */
+DLLM_API const char *dllm_version(void);
+
+/* ---- status ---------------------------------------------------------------------------------- */
+
+/* name, number, text; numbers never change */
+#define DLLM_STATUS_LIST(X)                                                                        \
+    X(DLLM_OK, 0, "ok")                                                                            \
+    X(DLLM_INVALID_ARGUMENT, -1, "invalid argument")                                               \
+    X(DLLM_OUT_OF_MEMORY, -2, "out of memory")                                                     \
+    X(DLLM_UNSUPPORTED, -3, "unsupported")                                                         \
+    X(DLLM_LIBRARY_MISSING, -4, "library missing")                                                 \
+    X(DLLM_COMPILE_FAILED, -5, "compile failed")                                                   \
+    X(DLLM_DRIVER_FAILED, -6, "driver failed")                                                     \
+    X(DLLM_NOT_CACHED, -7, "not cached")                                                           \
+    X(DLLM_CAPTURING, -8, "stream capture in progress")                                            \
+    X(DLLM_INCOMPLETE, -9, "incomplete")
+
+#define DLLM_STATUS_ENUMERATOR(name, number, text) name = number,
+typedef enum dllm_status { DLLM_STATUS_LIST(DLLM_STATUS_ENUMERATOR) } dllm_status;
+#undef DLLM_STATUS_ENUMERATOR
+
+/** The short text of a status, "unknown status" for any other number; static storage. */
+DLLM_API const char *dllm_status_text(dllm_status status);
+
+/**
+ * The calling thread's message for its last failed call: one line with the name, the value and the
+ * rule. "" when the last call of this thread succeeded.
+ * Owner    static storage of the thread, valid until its next call into the library.
+ */
+DLLM_API const char *dllm_last_error(void);
+
+/* ---- types ----------------------------------------------------------------------------------- */
+
+/** Element types of hidden states, weights and logits. */
+typedef enum dllm_type {
+    DLLM_TYPE_NONE = 0,
+    DLLM_BF16 = 1,
+    DLLM_FP16 = 2,
+    DLLM_FP32 = 3
+} dllm_type;
+
+/** Integer types of token ids, and of row indices. */
+typedef enum dllm_id_type { DLLM_INT32 = 0, DLLM_INT64 = 1 } dllm_id_type;
+
+/** The driver's CUstream, without its header; NULL is the default stream. Unused on the CPU. */
+typedef struct CUstream_st *dllm_stream;
+
+/**
+ * Outputs of a row, as bits of options.outputs. z[g] is a row's logit of global id g after all
+ * transforms, C the ids that are not masked, m = max z over C, d = sum over C of exp(z - m).
+ * The buffer of an output bears its name; sizes are (rows).
+ */
+enum {
+    DLLM_OUT_ARGMAX = 1 << 0,          /* id      lowest g in C with z[g] = m */
+    DLLM_OUT_MAX = 1 << 1,             /* float   m */
+    DLLM_OUT_LSE = 1 << 2,             /* float   m + ln d */
+    DLLM_OUT_CONFIDENCE = 1 << 3,      /* float   1 / d, the probability of argmax */
+    DLLM_OUT_ENTROPY = 1 << 4,         /* float   ln d - s / d, s = sum exp(z - m)(z - m); nats */
+    DLLM_OUT_SECOND = 1 << 5,          /* float   second entry by (larger z, lower id) */
+    DLLM_OUT_SECOND_ID = 1 << 6,       /* id      its id, -1 if there is none */
+    DLLM_OUT_MARGIN = 1 << 7,          /* float   probability of argmax less that of second */
+    DLLM_OUT_TARGET_LOGPROB = 1 << 8,  /* float   (z[t] - m) - ln d for the row's target t */
+    DLLM_OUT_GUMBEL_ID = 1 << 9,       /* id      argmax of z[g] + T * G[g] */
+    DLLM_OUT_GUMBEL_LOGPROB = 1 << 10, /* float  (z[gumbel_id] - m) - ln d */
+    DLLM_OUT_FLAGS = 1 << 11,          /* uint32  DLLM_FLAG_ bits, 0 for an ordinary row */
+    DLLM_OUT_CANDIDATES = 1 << 12      /* (rows, candidates) float values and ids, in order */
+};
+
+/** Bits of the flags output: what is unusual about a row. */
+enum {
+    DLLM_FLAG_NONFINITE = 1 << 0, /* NaN among its candidates, or m = +inf: floats are NaN */
+    DLLM_FLAG_EMPTY = 1 << 1,     /* no candidate, or all are -inf: lse -inf, confidence 0 */
+    DLLM_FLAG_TARGET = 1 << 2,    /* its target is outside the vocabulary */
+    DLLM_FLAG_PARAM = 1 << 3,     /* its temperature in device memory is NaN or infinite */
+    DLLM_FLAG_ROW = 1 << 4,       /* its row_index is outside the source: nothing was read */
+    DLLM_FLAG_COVER = 1 << 5      /* the nucleus does not end inside the candidate list */
+};
+
+/** Optional device arrays that a run may be given, as bits of options.inputs. */
+enum {
+    DLLM_IN_ROW_INDEX = 1 << 0,   /* row_index: rows to gather from source_rows */
+    DLLM_IN_ROWS_DEVICE = 1 << 1, /* rows_device: the row count, clamped to 0..rows_max */
+    DLLM_IN_TARGET = 1 << 2,      /* target: an id a row */
+    DLLM_IN_TEMPERATURE = 1 << 3, /* temperature: a float a row, instead of the option */
+    DLLM_IN_BIAS = 1 << 4,        /* bias: a float a column, added after the softcap */
+    DLLM_IN_SUPPRESS = 1 << 5,    /* suppress: a list of global ids that leave every statistic */
+    DLLM_IN_PENALTY = 1 << 6,     /* penalty_id, penalty: an id a row whose logit is lowered */
+    DLLM_IN_ROW_KEY = 1 << 7,     /* row_key: a 64-bit noise key a row, else the row's number */
+    DLLM_IN_NOISE = 1 << 8        /* noise: two uint32 words a row and column, for tests */
+};
+
+/** Behaviour, as bits of options.behaviour. */
+enum {
+    DLLM_TEMPERED = 1 << 0,        /* lse, confidence, entropy, margin, logprobs of z / T */
+    DLLM_BATCH_INVARIANT = 1 << 1, /* kernel, tile and split never depend on the row count */
+    DLLM_PARTIAL_STATE = 1 << 2    /* write the state of a vocabulary shard, for merge */
+};
+
+/** How prepare may work, as bits of options.prepare. */
+enum {
+    DLLM_PREPARE_MEASURE = 1 << 0,      /* tune if this problem has no tuned choice */
+    DLLM_PREPARE_PATIENT = 1 << 1,      /* the same with a wider search */
+    DLLM_PREPARE_CACHE_ONLY = 1 << 2,   /* never compile: DLLM_NOT_CACHED instead */
+    DLLM_PREPARE_NO_DISK = 1 << 3,      /* neither read nor write the cache folder */
+    DLLM_PREPARE_DETERMINISTIC = 1 << 4 /* no measured choices, the built-in rules alone */
+};
+
+/* ---- context --------------------------------------------------------------------------------- */
+
+/** One per device: facts of the device, loaded kernels, CPU worker threads. */
+typedef struct dllm_context dllm_context;
+
+enum {
+    DLLM_DEVICE_CPU = -1,    /* host pointers, threads and vector instructions, no driver */
+    DLLM_DEVICE_CURRENT = -2 /* the CUDA context that is current in the calling thread */
+};
+
+/** Receives one log line without its newline; may be called from any thread. */
+typedef void (*dllm_log_function)(void *user, const char *line);
+
+typedef struct dllm_context_options {
+    size_t struct_size;
+    int32_t device;        /* ordinal (its primary context), or DLLM_DEVICE_...; default 0 */
+    int32_t threads;       /* CPU: worker threads, 0 = all cores of the affinity mask */
+    dllm_log_function log; /* NULL: lines go where DLLM_LOG says, or nowhere */
+    void *log_user;
+} dllm_context_options;
+
+#define DLLM_CONTEXT_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(dllm_context_options), 0, 0, NULL, NULL                                             \
+    }
+
+/**
+ * Creates a context.
+ * options  NULL for the defaults.
+ * Status   DLLM_LIBRARY_MISSING  libcuda cannot be opened; the message names what was looked for
+ *          DLLM_DRIVER_FAILED    no such device, or the driver refused; the message has its code
+ *          DLLM_INVALID_ARGUMENT an option is out of range, or no CUDA context is current
+ * Owner    release with dllm_context_destroy, after every plan made from it.
+ * Threads  any; a context may be shared by all threads.
+ */
+DLLM_API dllm_status dllm_context_create(dllm_context **out, const dllm_context_options *options);
+
+/** Releases a context and its loaded kernels; takes NULL. No plan of it may be alive. */
+DLLM_API void dllm_context_destroy(dllm_context *context);
+
+/** Counters since the context was made. */
+typedef struct dllm_statistics {
+    size_t struct_size;
+    uint64_t compiled;        /* kernels compiled */
+    uint64_t loaded_memory;   /* requests served by a kernel already loaded in this context */
+    uint64_t loaded_disk;     /* kernels loaded from the user's cache folder */
+    uint64_t loaded_compiled; /* kernels loaded from bytes just compiled */
+    uint64_t stored;          /* entries published */
+    uint64_t store_failures;  /* entries that could not be published; results are unaffected */
+    uint64_t quarantined;     /* bad entries moved aside */
+    uint64_t measurements;    /* candidates timed */
+    double compile_ms;        /* time spent compiling */
+} dllm_statistics;
+
+#define DLLM_STATISTICS_INIT                                                                       \
+    {                                                                                              \
+        sizeof(dllm_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0.0                                       \
+    }
+
+/** Copies the counters; out->struct_size says how much of them is wanted. Any thread. */
+DLLM_API dllm_status dllm_context_statistics(const dllm_context *context, dllm_statistics *out);
+
+/** What a context runs on. */
+typedef struct dllm_device_info {
+    size_t struct_size;
+    char name[128];          /* the device's name, the processor's on the CPU */
+    char arch[16];           /* "sm_90a", "cpu" */
+    int32_t multiprocessors; /* of the GPU; worker threads on the CPU */
+    int32_t driver_version;  /* 13000 for CUDA 13.0, 0 on the CPU */
+    int64_t memory_bytes;    /* device memory, 0 on the CPU */
+} dllm_device_info;
+
+#define DLLM_DEVICE_INFO_INIT                                                                      \
+    {                                                                                              \
+        sizeof(dllm_device_info), "", "", 0, 0, 0                                                  \
+    }
+
+/** Describes the device of a context. Any thread. */
+DLLM_API dllm_status dllm_context_device(const dllm_context *context, dllm_device_info *out);
+
+/* ---- plan ------------------------------------------------------------------------------------ */
+
+/** A validated problem with the kernels chosen for it; immutable, for any number of threads. */
+typedef struct dllm_plan dllm_plan;
+
+/** Releases a plan; takes NULL. Work launched with it must have finished. */
+DLLM_API void dllm_plan_destroy(dllm_plan *plan);
+
+/** Bytes of workspace a run of up to rows_max rows needs, slack for alignment included; 0 for NULL.
+ */
+DLLM_API size_t dllm_plan_workspace_bytes(const dllm_plan *plan);
+
+/** What was chosen, and where it came from. */
+typedef struct dllm_plan_information {
+    size_t struct_size;
+    char family[24];        /* cpu, naive, tiled, mma, sm90, gemm_chunk; sampler: cpu, stream */
+    char kernel_source[16]; /* "memory", "disk", "compiled", "none": of the main kernel */
+    char choice_source[16]; /* "asked" by name, or "rule" of thumb */
+    char why[192];          /* one line: the reason for the choice */
+    int32_t tile_rows;      /* rows of a tile */
+    int32_t tile_vocab;     /* vocabulary columns of a tile */
+    int32_t tile_depth;     /* depth of a pipeline stage */
+    int32_t stages;         /* pipeline stages, 1 = none */
+    int32_t splits;         /* parts of the vocabulary at rows_max */
+    int32_t stored;         /* 1 if a kernel compiled for this plan was published on disk */
+    double compile_ms;      /* time prepare spent compiling */
+} dllm_plan_information;
+
+#define DLLM_PLAN_INFORMATION_INIT                                                                 \
+    {                                                                                              \
+        sizeof(dllm_plan_information), "", "", "", "", 0, 0, 0, 0, 0, 0, 0.0                       \
+    }
+
+/** Describes a plan. Any thread. */
+DLLM_API dllm_status dllm_plan_info(const dllm_plan *plan, dllm_plan_information *out);
+
+/* ---- head ------------------------------------------------------------------------------------ */
+
+/**
+ * What a head must do. A field that is 0 has the default said beside it.
+ */
+typedef struct dllm_head_options {
+    size_t struct_size;
+    int64_t vocab;        /* V, rows of the weight: columns of a row of logits; 1 .. 2^31 - 1 */
+    int64_t depth;        /* H, >= 1 */
+    int64_t rows_max;     /* most rows of a run, >= 0 */
+    int64_t valid_vocab;  /* columns from here on are masked; 0 = vocab */
+    int64_t vocab_offset; /* global id of column 0 (a vocabulary shard), >= 0 */
+    dllm_type hidden_type;
+    dllm_type weight_type;
+    dllm_id_type id_type;    /* of argmax and every other id; INT32 needs offset + vocab < 2^31 */
+    dllm_id_type index_type; /* of row_index */
+    uint32_t outputs;        /* DLLM_OUT_ bits, at least one */
+    uint32_t inputs;         /* DLLM_IN_ bits that a run may use */
+    uint32_t behaviour;      /* DLLM_TEMPERED ... */
+    uint32_t prepare;        /* DLLM_PREPARE_ bits */
+    int32_t time_limit_ms;   /* for measuring; 0 = none */
+    int32_t alignment_bytes; /* kept by base pointers and row starts; 0 = 16, or less where a
+                                contiguous row of that depth keeps less; 1, 2, 4, 8 or 16 */
+    float scale;             /* multiplies the product; 0 and 1 = none */
+    float softcap;           /* c in c * tanh(z / c), after scale; 0 = none */
+    dllm_type round_logits;  /* rounds the product first; DLLM_TYPE_NONE = no rounding */
+    float temperature;       /* T of the draw and of DLLM_TEMPERED; <= 0 = greedy */
+    int32_t candidates;      /* K of DLLM_OUT_CANDIDATES, 1 .. 256 */
+    int32_t suppress_max;    /* most entries of a run's suppress list */
+    const char *family;      /* kernel family by name; NULL = the library chooses */
+} dllm_head_options;
+
+#define DLLM_HEAD_OPTIONS_INIT                                                                     \
+    {                                                                                              \
+        sizeof(dllm_head_options), 0, 0, 0, 0, 0, DLLM_TYPE_NONE, DLLM_TYPE_NONE, DLLM_INT32,      \
+            DLLM_INT32, 0, 0, 0, 0, 0, 0, 0.0f, 0.0f, DLLM_TYPE_NONE, 0.0f, 0, 0, NULL             \
+    }
+
+/**
+ * Validates a head problem, chooses a plan for it, compiles or loads its kernels.
+ *     z[r, v] = sum over h of hidden[r, h] * weight[v, h], in fp32; then the row's statistics
+ * out      set on success only.
+ * Limits   those beside the fields of dllm_head_options.
+ * Status   DLLM_INVALID_ARGUMENT  a limit is broken; the message has the name, value and rule
+ *          DLLM_UNSUPPORTED       not implemented, or not by the family asked for, or not here
+ *          DLLM_LIBRARY_MISSING   a compiler (or cuBLAS) is needed and none was found
+ *          DLLM_NOT_CACHED        DLLM_PREPARE_CACHE_ONLY and no entry
+ *          DLLM_COMPILE_FAILED, DLLM_DRIVER_FAILED, DLLM_CAPTURING, DLLM_OUT_OF_MEMORY
+ * Owner    the plan belongs to the caller: dllm_plan_destroy. It must not outlive the context.
+ * Threads  any; may take seconds when it compiles, and allocates device memory for a moment when
+ *          it prepares gemm_chunk. Do not call while a stream of this context is being captured.
+ * Source   shared definitions of the outputs above; argmax is that of torch.argmax.
+ */
+DLLM_API dllm_status dllm_head_prepare(dllm_plan **out, dllm_context *context,
+                                       const dllm_head_options *options);
+
+/**
+ * Buffers of one run. Device memory on a GPU, host memory on the CPU. Strides are in elements, at
+ * least the width of a row; 0 = contiguous. Nothing between the end of a row and the next one is
+ * read.
+ */
+typedef struct dllm_head_buffers {
+    size_t struct_size;
+    int64_t rows;           /* rows of this run, 0 .. rows_max; 0 touches nothing */
+    const void *hidden;     /* (source_rows, depth) hidden_type, row-major */
+    const void *weight;     /* (vocab, depth) weight_type, row-major */
+    int64_t hidden_stride;  /* elements from one hidden row to the next */
+    int64_t weight_stride;  /* elements from one weight row to the next */
+    const void *row_index;  /* (rows) index_type: the hidden row of each row; NULL = row r itself */
+    int64_t source_rows;    /* rows that exist in hidden, wanted with row_index */
+    void *workspace;        /* dllm_plan_workspace_bytes(plan), any address */
+    size_t workspace_bytes; /* its size; checked */
+    /* outputs: one for each bit asked for, others are not looked at */
+    void *argmax;            /* (rows) id_type */
+    float *max;              /* (rows) */
+    float *lse;              /* (rows) */
+    float *confidence;       /* (rows) */
+    float *entropy;          /* (rows) */
+    float *second;           /* (rows) */
+    void *second_id;         /* (rows) id_type */
+    float *margin;           /* (rows) */
+    float *target_logprob;   /* (rows) */
+    void *gumbel_id;         /* (rows) id_type */
+    float *gumbel_logprob;   /* (rows) */
+    uint32_t *flags;         /* (rows) */
+    float *candidate_values; /* (rows, candidates) */
+    void *candidate_ids;     /* (rows, candidates) id_type */
+    void *state;             /* (rows) states, with DLLM_PARTIAL_STATE */
+    /* further inputs: one for each bit of options.inputs */
+    const int64_t *rows_device; /* (1) */
+    const void *target;         /* (rows) id_type */
+    const float *temperature;   /* (rows) */
+    const float *bias;          /* (vocab) */
+    const int64_t *suppress;    /* (suppress_count) global ids */
+    const void *penalty_id;     /* (rows) id_type, -1 = none */
+    const float *penalty;       /* (rows) */
+    const uint64_t *row_key;    /* (rows) */
+    const uint64_t *seed;       /* (1) */
+    const uint32_t *draw;       /* (1) */
+    const uint32_t *noise;      /* (rows, vocab, 2) */
+    int64_t suppress_count;
+} dllm_head_buffers;
+
+#define DLLM_HEAD_BUFFERS_INIT                                                                     \
+    {                                                                                              \
+        sizeof(dllm_head_buffers), 0, NULL, NULL, 0, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL,  \
+            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,    \
+            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0                                      \
+    }
+
+/**
+ * Computes the statistics of each row's logits without writing the logits.
+ *     z[r, v] = sum over h of hidden[index(r), h] * weight[v, h]
+ * Tensors  those of dllm_head_buffers; every requested output of every row is written, nothing
+ * else. Limits   0 <= rows <= rows_max, pointers and strides as aligned as the plan was prepared
+ * for. Status   DLLM_INVALID_ARGUMENT  a limit is broken, a required pointer is NULL, the workspace
+ * is too small; outputs are untouched DLLM_DRIVER_FAILED     the launch was refused Owner    the
+ * caller owns all buffers; none is kept after the stream has passed this work. Threads  any thread,
+ * one plan from many threads at once (each with its own workspace and outputs); asynchronous on
+ * stream, safe in graph capture. On the CPU it returns when it is done. Values   NaN and
+ * infinities: see DLLM_FLAG_NONFINITE and DLLM_FLAG_EMPTY; a written id is in range.
+ */
+DLLM_API dllm_status dllm_head_run(const dllm_plan *plan, const dllm_head_buffers *buffers,
+                                   dllm_stream stream);
+
+/* ---- sampler --------------------------------------------------------------------------------- */
+
+/** The same statistics from logits that exist; fields as in dllm_head_options. */
+typedef struct dllm_sampler_options {
+    size_t struct_size;
+    int64_t vocab;
+    int64_t rows_max;
+    int64_t valid_vocab;
+    int64_t vocab_offset;
+    dllm_type logits_type;
+    dllm_id_type id_type;
+    dllm_id_type index_type;
+    uint32_t outputs;
+    uint32_t inputs;
+    uint32_t behaviour;
+    uint32_t prepare;
+    int32_t time_limit_ms;
+    int32_t alignment_bytes; /* 0 = 16, or less where a contiguous row of that vocab keeps less */
+    float scale;
+    float softcap;
+    dllm_type round_logits;
+    float temperature;
+    int32_t candidates;
+    int32_t suppress_max;
+    const char *family; /* NULL, "stream", or "cpu" on the CPU */
+} dllm_sampler_options;
+
+#define DLLM_SAMPLER_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(dllm_sampler_options), 0, 0, 0, 0, DLLM_TYPE_NONE, DLLM_INT32, DLLM_INT32, 0, 0, 0, \
+            0, 0, 0, 0.0f, 0.0f, DLLM_TYPE_NONE, 0.0f, 0, 0, NULL                                  \
+    }
+
+/** As dllm_head_prepare, for rows of logits: limits, status, owner and threads are the same. */
+DLLM_API dllm_status dllm_sampler_prepare(dllm_plan **out, dllm_context *context,
+                                          const dllm_sampler_options *options);
+
+/** Buffers of one run; fields as in dllm_head_buffers. */
+typedef struct dllm_sampler_buffers {
+    size_t struct_size;
+    int64_t rows;
+    const void *logits;    /* (source_rows, vocab) logits_type, row-major */
+    int64_t logits_stride; /* elements from one row to the next, 0 = vocab */
+    const void *row_index;
+    int64_t source_rows;
+    void *workspace;
+    size_t workspace_bytes;
+    void *argmax;
+    float *max;
+    float *lse;
+    float *confidence;
+    float *entropy;
+    float *second;
+    void *second_id;
+    float *margin;
+    float *target_logprob;
+    void *gumbel_id;
+    float *gumbel_logprob;
+    uint32_t *flags;
+    float *candidate_values;
+    void *candidate_ids;
+    void *state;
+    const int64_t *rows_device;
+    const void *target;
+    const float *temperature;
+    const float *bias;
+    const int64_t *suppress;
+    const void *penalty_id;
+    const float *penalty;
+    const uint64_t *row_key;
+    const uint64_t *seed;
+    const uint32_t *draw;
+    const uint32_t *noise;
+    int64_t suppress_count;
+} dllm_sampler_buffers;
+
+#define DLLM_SAMPLER_BUFFERS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(dllm_sampler_buffers), 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL,  \
+            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,    \
+            NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0                                            \
+    }
+
+/**
+ * Computes the statistics of each row of logits in one pass.
+ *     z[r, v] = logits[index(r), v]
+ * Tensors, limits, status, owner, threads and values as dllm_head_run.
+ */
+DLLM_API dllm_status dllm_sampler_run(const dllm_plan *plan, const dllm_sampler_buffers *buffers,
+                                      dllm_stream stream);
+
+/* ---- merge ----------------------------------------------------------------------------------- */
+
+/** Statistics of whole rows from the states of vocabulary shards. Not implemented yet. */
+typedef struct dllm_merge_options {
+    size_t struct_size;
+    int64_t shards_max; /* most states of a row */
+    int64_t rows_max;
+    dllm_id_type id_type;
+    uint32_t outputs;
+    uint32_t prepare;
+} dllm_merge_options;
+
+#define DLLM_MERGE_OPTIONS_INIT                                                                    \
+    {                                                                                              \
+        sizeof(dllm_merge_options), 0, 0, DLLM_INT32, 0, 0                                         \
+    }
+
+/** Prepares a merge. Status DLLM_UNSUPPORTED in this version. */
+DLLM_API dllm_status dllm_merge_prepare(dllm_plan **out, dllm_context *context,
+                                        const dllm_merge_options *options);
+
+/* ---- decode ---------------------------------------------------------------------------------- */
+
+/** Phases of the decode loop that a trunk is called in. */
+typedef enum dllm_phase {
+    DLLM_PHASE_REFRESH = 0, /* first forward of a block: caches may be rebuilt */
+    DLLM_PHASE_STEP = 1,
+    DLLM_PHASE_PERSIST = 2 /* nothing will be read from this forward */
+} dllm_phase;
+
+/** What the decode loop asks of the caller's trunk. */
+typedef struct dllm_trunk_call {
+    size_t struct_size;
+    const void *canvas;    /* (batch, canvas_stride) id_type, read only */
+    int64_t canvas_stride; /* elements */
+    int64_t batch;
+    const uint8_t *active; /* (batch) 1 for an unfinished sequence */
+    dllm_phase phase;
+    int32_t copies;      /* 2 with guidance: a second canvas follows the first */
+    int64_t block;       /* index of the block */
+    int64_t step;        /* step inside the block */
+    int64_t window_from; /* hidden rows of positions [window_from, window_to) may be read */
+    int64_t window_to;
+    void *hidden;          /* where to write, or set to the trunk's own buffer */
+    int64_t hidden_stride; /* elements */
+    dllm_stream stream;
+} dllm_trunk_call;
+
+/** Enqueues one forward on call->stream; anything but 0 ends the loop with DLLM_INCOMPLETE. */
+typedef int (*dllm_trunk_function)(void *user, dllm_trunk_call *call);
+
+/** The loop of masked-diffusion decoding around a trunk. Not implemented yet. */
+typedef struct dllm_decode_options {
+    size_t struct_size;
+    dllm_head_options head; /* the head of the model; outputs are chosen by the preset */
+    const char *preset;     /* "llada", "threshold", "factor", "dream", ... */
+    int64_t mask_id;
+    int64_t batch_max;
+    int64_t block_length_max;
+    int32_t shifted;   /* 1: position q is read from hidden row q - 1 */
+    int32_t lookahead; /* steps launched beyond the last seen state */
+    dllm_trunk_function trunk;
+    void *trunk_user;
+} dllm_decode_options;
+
+/** Prepares a decode loop. Status DLLM_UNSUPPORTED in this version. */
+DLLM_API dllm_status dllm_decode_prepare(dllm_plan **out, dllm_context *context,
+                                         const dllm_decode_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
