@@ -1,0 +1,87 @@
+/*
+ * api.c - the public entries of the operations: clear the message, check, hand on
+ */
+#include "argument.h"
+#include "plan.h"
+#include "status.h"
+
+static dllm_status check_prepare(dllm_plan **out, const dllm_context *context)
+{
+    dllm__clear_error();
+    if (!out) return dllm__fail(DLLM_INVALID_ARGUMENT, "out is NULL");
+    if (!context) return dllm__fail(DLLM_INVALID_ARGUMENT, "context is NULL");
+    return DLLM_OK;
+}
+
+static dllm_status check_run(const dllm_plan *plan, dllm_operation operation)
+{
+    dllm__clear_error();
+    if (!plan) return dllm__fail(DLLM_INVALID_ARGUMENT, "plan is NULL");
+    if (plan->problem.operation != operation)
+        return dllm__fail(DLLM_INVALID_ARGUMENT, "plan was prepared for another operation");
+    return DLLM_OK;
+}
+
+dllm_status dllm_head_prepare(dllm_plan **out, dllm_context *context,
+                              const dllm_head_options *options)
+{
+    dllm_problem problem;
+    DLLM_TRY(check_prepare(out, context));
+    DLLM_TRY(dllm__head_problem(&problem, options));
+    return dllm__plan_create(out, context, &problem);
+}
+
+dllm_status dllm_head_run(const dllm_plan *plan, const dllm_head_buffers *buffers,
+                          dllm_stream stream)
+{
+    dllm_row_call call;
+    DLLM_TRY(check_run(plan, DLLM_OPERATION_HEAD));
+    DLLM_TRY(dllm__head_call(&call, &plan->problem, plan->workspace_bytes, buffers));
+    return call.rows ? dllm__plan_run(plan, &call, stream) : DLLM_OK;
+}
+
+dllm_status dllm_sampler_prepare(dllm_plan **out, dllm_context *context,
+                                 const dllm_sampler_options *options)
+{
+    dllm_problem problem;
+    DLLM_TRY(check_prepare(out, context));
+    DLLM_TRY(dllm__sampler_problem(&problem, options));
+    return dllm__plan_create(out, context, &problem);
+}
+
+dllm_status dllm_sampler_run(const dllm_plan *plan, const dllm_sampler_buffers *buffers,
+                             dllm_stream stream)
+{
+    dllm_row_call call;
+    DLLM_TRY(check_run(plan, DLLM_OPERATION_SAMPLER));
+    DLLM_TRY(dllm__sampler_call(&call, &plan->problem, plan->workspace_bytes, buffers));
+    return call.rows ? dllm__plan_run(plan, &call, stream) : DLLM_OK;
+}
+
+dllm_status dllm_merge_prepare(dllm_plan **out, dllm_context *context,
+                               const dllm_merge_options *options)
+{
+    DLLM_TRY(check_prepare(out, context));
+    if (!options) return dllm__fail(DLLM_INVALID_ARGUMENT, "options is NULL");
+    return dllm__fail(DLLM_UNSUPPORTED, "merge is not implemented in version %s", dllm_version());
+}
+
+dllm_status dllm_decode_prepare(dllm_plan **out, dllm_context *context,
+                                const dllm_decode_options *options)
+{
+    DLLM_TRY(check_prepare(out, context));
+    if (!options) return dllm__fail(DLLM_INVALID_ARGUMENT, "options is NULL");
+    return dllm__fail(DLLM_UNSUPPORTED, "decode is not implemented in version %s", dllm_version());
+}
+
+size_t dllm_plan_workspace_bytes(const dllm_plan *plan)
+{
+    return plan ? plan->workspace_bytes : 0;
+}
+
+dllm_status dllm_plan_info(const dllm_plan *plan, dllm_plan_information *out)
+{
+    dllm__clear_error();
+    if (!plan) return dllm__fail(DLLM_INVALID_ARGUMENT, "plan is NULL");
+    return dllm__give_struct(out, &plan->information, sizeof plan->information);
+}

@@ -1,0 +1,158 @@
+/*
+ * cpu_head.c - the head on the CPU
+ *
+ * A pass packs its hidden rows as fp32, then each task multiplies one tile of rows with one range of
+ * the vocabulary and folds the logits, which never leave the worker's cache.
+ */
+#include "cpu_head.h"
+
+#include "cpu_rows.h"
+#include "cpu_state.h"
+
+enum {
+    RANGE_COLUMNS = 192,     /* whole blocks of 4 and of 6 columns */
+    TILE_BYTES = 512 * 1024, /* packed rows of a tile stay in the second-level cache */
+    TILE_ROWS_MAX = 96       /* bounds a worker's block of logits */
+};
+
+/* Parts of the workspace, in order. */
+typedef struct workspace_parts {
+    size_t packed_bytes; /* (pass rows, packed depth) fp32 */
+    size_t states_bytes; /* [ranges][pass rows] */
+    size_t worker_bytes; /* (tile rows, RANGE_COLUMNS) fp32, for each worker */
+} workspace_parts;
+
+typedef struct head_pass {
+    dllm_cpu_pass rows;
+    const dllm_cpu_vector *vector;
+    float *packed;
+    char *logits;
+    size_t worker_bytes;
+    int64_t packed_depth;
+    int tile_rows; /* rows of a task, the last may have fewer */
+    int tiles;
+} head_pass;
+
+static int64_t packed_depth(const dllm_problem *problem)
+{
+    const int64_t multiple = DLLM_CPU_PACK_MULTIPLE;
+    return (problem->depth + multiple - 1) / multiple * multiple;
+}
+
+static int64_t range_count(const dllm_problem *problem)
+{
+    return (problem->valid_vocab + RANGE_COLUMNS - 1) / RANGE_COLUMNS;
+}
+
+static workspace_parts parts_of(const dllm_problem *problem)
+{
+    const size_t rows = (size_t)dllm__cpu_pass_rows(problem);
+    const size_t tile = rows < TILE_ROWS_MAX ? rows : TILE_ROWS_MAX;
+    return (workspace_parts){
+        dllm__cpu_aligned(rows * (size_t)packed_depth(problem) * sizeof(float)),
+        dllm__cpu_aligned(rows * (size_t)range_count(problem) * sizeof(dllm_row_state)),
+        dllm__cpu_aligned(tile * RANGE_COLUMNS * sizeof(float))};
+}
+
+size_t dllm__cpu_head_workspace(const dllm_problem *problem, int threads)
+{
+    const workspace_parts parts = parts_of(problem);
+    return parts.packed_bytes + parts.states_bytes + (size_t)threads * parts.worker_bytes;
+}
+
+/* Rows of a task: what the cache holds, in whole groups of the product, evenly spread. */
+static int tile_rows(const dllm_cpu_vector *vector, int64_t depth, int rows)
+{
+    const int64_t fit = TILE_BYTES / (depth * (int64_t)sizeof(float));
+    const int most = fit < TILE_ROWS_MAX ? (int)fit : TILE_ROWS_MAX;
+    const int group = vector->tile_rows;
+    const int groups_most = most < group ? 1 : most / group;
+    const int groups = (rows + group - 1) / group;
+    const int tiles = (groups + groups_most - 1) / groups_most;
+    return (groups + tiles - 1) / tiles * group;
+}
+
+/* The product of a tile of rows with range `range`, its logits going to `logits`. */
+static dllm_cpu_product product_of(const head_pass *pass, int tile, int64_t range, float *logits)
+{
+    const dllm_problem *problem = pass->rows.problem;
+    const int first = tile * pass->tile_rows;
+    const int left = pass->rows.rows - first;
+    const int64_t column = range * RANGE_COLUMNS;
+    const int64_t columns = problem->valid_vocab - column;
+    const int64_t weight_offset = column * pass->rows.call->weight_stride;
+    return (dllm_cpu_product){
+        .hidden = pass->packed + first * pass->packed_depth,
+        .weight = (const char *)pass->rows.call->weight +
+                  weight_offset * dllm__type_bytes(problem->weight_type),
+        .logits = logits,
+        .weight_stride = pass->rows.call->weight_stride,
+        .logits_stride = RANGE_COLUMNS,
+        .depth = problem->depth,
+        .packed_depth = pass->packed_depth,
+        .rows = left < pass->tile_rows ? left : pass->tile_rows,
+        .columns = columns < RANGE_COLUMNS ? (int)columns : RANGE_COLUMNS,
+        .weight_type = problem->weight_type,
+    };
+}
+
+static void pack_row(void *user, int64_t row, int worker)
+{
+    (void)worker;
+    const head_pass *pass = user;
+    const int tile = (int)row / pass->tile_rows;
+    const dllm_cpu_product product = product_of(pass, tile, 0, NULL);
+    pass->vector->pack(&product, (int)row % pass->tile_rows, dllm__cpu_row(&pass->rows, (int)row),
+                       pass->rows.problem->hidden_type);
+}
+
+/* Tiles of one range are neighbours in the order of tasks: they share its weights in the cache. */
+static void multiply_range(void *user, int64_t index, int worker)
+{
+    const head_pass *pass = user;
+    const int64_t range = index / pass->tiles;
+    const int tile = (int)(index % pass->tiles);
+    float *logits = (float *)(void *)(pass->logits + (size_t)worker * pass->worker_bytes);
+    const dllm_cpu_product product = product_of(pass, tile, range, logits);
+    pass->vector->multiply(&product);
+    dllm_row_state *states =
+        pass->rows.states + range * pass->rows.rows + (int64_t)tile * pass->tile_rows;
+    for (int64_t r = 0; r < product.rows; r++) {
+        states[r] = dllm__cpu_state_init();
+        dllm__cpu_state_fold_block(pass->vector, &states[r], logits + r * RANGE_COLUMNS,
+                                   product.columns, (int32_t)(range * RANGE_COLUMNS));
+    }
+}
+
+void dllm__cpu_head_run_with(dllm_cpu_pool *pool, const dllm_cpu_vector *vector,
+                             const dllm_problem *problem, const dllm_row_call *call)
+{
+    const workspace_parts parts = parts_of(problem);
+    char *workspace = call->workspace;
+    head_pass pass = {
+        .rows = {.problem = problem,
+                 .call = call,
+                 .ranges = range_count(problem),
+                 .states = (dllm_row_state *)(void *)(workspace + parts.packed_bytes)},
+        .vector = vector,
+        .packed = (float *)(void *)workspace,
+        .logits = workspace + parts.packed_bytes + parts.states_bytes,
+        .worker_bytes = parts.worker_bytes,
+        .packed_depth = packed_depth(problem),
+    };
+    while (pass.rows.first < call->rows) {
+        const int64_t left = call->rows - pass.rows.first;
+        pass.rows.rows = left < DLLM_CPU_PASS_ROWS ? (int)left : DLLM_CPU_PASS_ROWS;
+        pass.tile_rows = tile_rows(vector, pass.packed_depth, pass.rows.rows);
+        pass.tiles = (pass.rows.rows + pass.tile_rows - 1) / pass.tile_rows;
+        dllm__cpu_pool_run(pool, pack_row, &pass, pass.rows.rows);
+        dllm__cpu_pool_run(pool, multiply_range, &pass, pass.rows.ranges * pass.tiles);
+        dllm__cpu_rows_finish(pool, &pass.rows);
+        pass.rows.first += pass.rows.rows;
+    }
+}
+
+void dllm__cpu_head_run(dllm_cpu_pool *pool, const dllm_problem *problem, const dllm_row_call *call)
+{
+    dllm__cpu_head_run_with(pool, dllm__cpu_vector_best(), problem, call);
+}

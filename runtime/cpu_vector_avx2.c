@@ -1,0 +1,36 @@
+/* cpu_vector_avx2.c - inner loops for AVX2, FMA and F16C */
+#define LANES 8
+#define TILE_ROWS 4 /* 4 x 3 sums, 3 weight vectors and 1 hidden: all 16 registers */
+#define TILE_COLUMNS 3
+#define VECTOR_NAME "avx2"
+#define VECTOR_TABLE dllm__cpu_vector_avx2
+
+#include "cpu_vector_types.h"
+
+#include <immintrin.h>
+
+static inline vec vec_fma(vec a, vec b, vec c)
+{
+    return (vec)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+
+/* a > b ? a : b, so a NaN in `a` gives b */
+static inline vec vec_max(vec a, vec b)
+{
+    return (vec)_mm256_max_ps((__m256)a, (__m256)b);
+}
+
+static inline float vec_sum(vec a)
+{
+    const __m128 four =
+        _mm_add_ps(_mm256_castps256_ps128((__m256)a), _mm256_extractf128_ps((__m256)a, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+static inline vec widen_fp16(const void *in)
+{
+    return (vec)_mm256_cvtph_ps(_mm_loadu_si128(in));
+}
+
+#include "cpu_vector_loops.h"

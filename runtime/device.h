@@ -1,0 +1,34 @@
+/*
+ * device.h - the facts of a device that choices depend on
+ */
+#ifndef DLLM_DEVICE_H
+#define DLLM_DEVICE_H
+
+#include "dllm.h"
+
+#include <stdbool.h>
+
+typedef struct dllm_device {
+    char name[128];
+    char arch[16]; /* "sm_90a", "sm_80", ..., "cpu" */
+    bool is_cpu;
+    bool has_cublas;       /* cublasLt could be opened */
+    bool dependent_launch; /* a kernel may start before the one in front has ended, in graphs too */
+    int compute;           /* 10 * major + minor: 90 */
+    int multiprocessors;   /* CPU: worker threads */
+    int shared_bytes_max;  /* dynamic shared memory a block may opt in to */
+    int driver_version;
+    int64_t l2_bytes;
+    int64_t memory_bytes;
+} dllm_device;
+
+/** The name under which kernels are compiled: 90 -> "sm_90a", every other one plain. */
+void dllm__arch_name(char out[16], int compute);
+
+/**
+ * A typical device of an architecture, for compiling ahead where no GPU is: "sm_75", "sm_80",
+ * "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120". DLLM_INVALID_ARGUMENT for any other name.
+ */
+dllm_status dllm__device_typical(dllm_device *out, const char *arch);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * entry_walk.h - the entries of the user's cache folder, listed and verified
+ */
+#ifndef DLLM_ENTRY_WALK_H
+#define DLLM_ENTRY_WALK_H
+
+#include "cache_dirs.h"
+
+/** What dllm__entry_walk found under one name; valid during the visit. */
+typedef struct dllm_entry_report {
+    const char *folder; /* two hex digits: with `name`, what dllm__entry_store_quarantine takes */
+    const char *name;   /* of the file */
+    const char *path;
+    size_t file_bytes;
+    const char *key_text; /* zero-terminated, "" if it cannot be read */
+    const char *build;    /* of the compiler, "" likewise */
+    const char *reason;   /* NULL: a valid entry; else why it is none, or why it is ignored */
+    bool ignored;         /* not ours to read or to move */
+} dllm_entry_report;
+
+typedef void (*dllm_entry_visit)(void *user, const dllm_entry_report *report);
+
+/**
+ * Visits every file under v1/k in order of name, each checked as a lookup checks it. A folder that
+ * is not usable, absent or not trusted has none. The visit may move the file aside.
+ */
+void dllm__entry_walk(const dllm_cache_dir *dir, dllm_entry_visit visit, void *user);
+
+#endif

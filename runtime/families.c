@@ -1,0 +1,113 @@
+/*
+ * families.c - the table of kernel families and the rule of thumb between them
+ */
+#include "families.h"
+
+#include "family_list.h"
+#include "status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const dllm_family *const table[] = {
+    &dllm__family_sm90,  &dllm__family_mma,    &dllm__family_gemm_chunk, &dllm__family_naive,
+    &dllm__family_tiled, &dllm__family_stream, &dllm__family_cpu_head,   &dllm__family_cpu_sampler,
+};
+
+enum { FAMILY_COUNT = sizeof table / sizeof table[0] };
+
+const dllm_family *dllm__family_at(int index)
+{
+    return index < FAMILY_COUNT ? table[index] : NULL;
+}
+
+/* Up to this many rows the weight is read once by mma; above, cuBLAS's product is faster. */
+enum { MMA_ROWS = 256, NAIVE_ROWS = 4, GEMM_ROWS = 32, PREFERENCES_MAX = 5 };
+
+/* The families a problem prefers, best first; the first legal one is taken. */
+static int preference(const char *out[PREFERENCES_MAX], const dllm_problem *problem,
+                      const dllm_device *device, const char **reason)
+{
+    if (device->is_cpu) {
+        out[0] = "cpu";
+        *reason = "the device is a CPU";
+        return 1;
+    }
+    if (problem->operation == DLLM_OPERATION_SAMPLER) {
+        out[0] = "stream";
+        *reason = "one pass over the logits";
+        return 1;
+    }
+    const bool few = problem->rows_max <= NAIVE_ROWS;
+    const bool many =
+        problem->rows_max > (problem->hidden_type == DLLM_FP32 ? GEMM_ROWS : MMA_ROWS);
+    out[0] = "sm90";
+    out[1] = many ? "gemm_chunk" : "mma";
+    out[2] = many ? "mma" : (few ? "naive" : "tiled");
+    out[3] = few ? "naive" : "tiled";
+    out[4] = "tiled";
+    *reason = many  ? "many rows: bound by the product"
+              : few ? "few rows: bound by reading the weight"
+                    : "bound by reading the weight";
+    return PREFERENCES_MAX;
+}
+
+static const dllm_family *find(const char *name, dllm_operation operation)
+{
+    for (int i = 0; i < FAMILY_COUNT; i++)
+        if (table[i]->operation == operation && strcmp(table[i]->name, name) == 0) return table[i];
+    return NULL;
+}
+
+static dllm_status try_family(dllm_choice *out, const dllm_family *family,
+                              const dllm_problem *problem, const dllm_device *device)
+{
+    *out = (dllm_choice){.family = family, .stages = 1, .splits = 1};
+    family->propose(problem, device, out);
+    return family->legal(problem, device, out);
+}
+
+static dllm_status unknown_family(const dllm_problem *problem)
+{
+    char names[128] = "";
+    for (int i = 0; i < FAMILY_COUNT; i++) {
+        const size_t used = strlen(names);
+        if (table[i]->operation == problem->operation)
+            (void)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                           table[i]->name);
+    }
+    return dllm__fail(DLLM_INVALID_ARGUMENT, "family \"%s\" is not one of %s", problem->family,
+                      names);
+}
+
+dllm_status dllm__choose(dllm_choice *out, char *why, const dllm_problem *problem,
+                         const dllm_device *device)
+{
+    const char *names[PREFERENCES_MAX], *reason = "";
+    if (problem->family[0]) {
+        const dllm_family *family = find(problem->family, problem->operation);
+        if (!family) return unknown_family(problem);
+        (void)snprintf(why, 192, "asked for by name");
+        return try_family(out, family, problem, device);
+    }
+    dllm_status status = DLLM_UNSUPPORTED;
+    const int count = preference(names, problem, device, &reason);
+    for (int i = 0; i < count && status != DLLM_OK; i++)
+        status = try_family(out, find(names[i], problem->operation), problem, device);
+    if (status == DLLM_OK) {
+        dllm__clear_error();
+        (void)snprintf(why, 192, "%s", reason);
+    }
+    return status;
+}
+
+bool dllm__wants_cublas(const dllm_problem *problem, const dllm_device *device)
+{
+    dllm_device with_cublas = *device;
+    dllm_choice choice = {0};
+    char why[192];
+    with_cublas.has_cublas = true;
+    const dllm_status status = dllm__choose(&choice, why, problem, &with_cublas);
+    dllm__clear_error();
+    return status == DLLM_OK && choice.family == &dllm__family_gemm_chunk;
+}

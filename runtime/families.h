@@ -1,0 +1,46 @@
+/*
+ * families.h - the table of kernel families, and what a family must answer
+ *
+ * Adding a family is one kernel file, one row in the table and its functions. The CPU backend is a
+ * row like the others, legal on CPU devices alone.
+ */
+#ifndef DLLM_FAMILIES_H
+#define DLLM_FAMILIES_H
+
+#include "plan.h"
+
+typedef struct dllm_family {
+    const char *name;
+    dllm_operation operation;
+    /* DLLM_OK if this family can do the problem on the device with this choice; else
+       DLLM_UNSUPPORTED with the reason. */
+    dllm_status (*legal)(const dllm_problem *, const dllm_device *, const dllm_choice *);
+    /* Rule of thumb: fills a choice; what it fills is legal whenever anything is. */
+    void (*propose)(const dllm_problem *, const dllm_device *, dllm_choice *);
+    /* The kernels a choice needs, in order; returns their number (0 on the CPU). */
+    int (*kernels)(const dllm_problem *, const dllm_choice *, dllm_kernel_spec *);
+    /* Dynamic shared memory of the first kernel, bytes. */
+    int (*shared_bytes)(const dllm_problem *, const dllm_choice *);
+    /* Workspace for rows_max rows, without slack; every part 256-byte aligned. */
+    size_t (*workspace_bytes)(const dllm_problem *, const dllm_choice *);
+    /* What else prepare must do (cuBLAS), NULL for nothing. */
+    dllm_status (*prepare)(dllm_plan *, dllm_plan_entry *);
+    dllm_status (*run)(const dllm_plan *, const dllm_plan_entry *, const dllm_row_call *,
+                       dllm_stream);
+} dllm_family;
+
+/** Family number `index` of the table, NULL behind the last. */
+const dllm_family *dllm__family_at(int index);
+
+/**
+ * Chooses a family for a problem: the one asked for by name, or by rule of thumb.
+ * why      receives one line (192 bytes).
+ * Status   DLLM_UNSUPPORTED when none can; the message has the reason of the one asked for.
+ */
+dllm_status dllm__choose(dllm_choice *out, char *why, const dllm_problem *problem,
+                         const dllm_device *device);
+
+/** True if the problem would be given to cuBLAS, were it there: opening it is slow. */
+bool dllm__wants_cublas(const dllm_problem *problem, const dllm_device *device);
+
+#endif

@@ -1,0 +1,88 @@
+/* family_cpu.c - the CPU backend as families: no kernel, no launch */
+#include "family_list.h"
+
+#include "cpu_head.h"
+#include "status.h"
+
+static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
+                         const dllm_choice *choice)
+{
+    (void)problem;
+    (void)choice;
+    if (device->is_cpu) return DLLM_OK;
+    return dllm__fail(DLLM_UNSUPPORTED, "cpu: needs a context made with DLLM_DEVICE_CPU");
+}
+
+/* The workspace depends on the number of threads, which the choice carries as its splits: the
+   vocabulary is cut the same way for any number. */
+static void propose(const dllm_problem *problem, const dllm_device *device, dllm_choice *choice)
+{
+    (void)problem;
+    choice->stages = 1;
+    choice->splits = device->multiprocessors;
+}
+
+static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_kernel_spec *out)
+{
+    (void)problem;
+    (void)choice;
+    (void)out;
+    return 0;
+}
+
+static int shared_bytes(const dllm_problem *problem, const dllm_choice *choice)
+{
+    (void)problem;
+    (void)choice;
+    return 0;
+}
+
+static size_t head_workspace(const dllm_problem *problem, const dllm_choice *choice)
+{
+    return dllm__cpu_head_workspace(problem, choice->splits);
+}
+
+static size_t sampler_workspace(const dllm_problem *problem, const dllm_choice *choice)
+{
+    return dllm__cpu_sampler_workspace(problem, choice->splits);
+}
+
+static dllm_status head_run(const dllm_plan *plan, const dllm_plan_entry *entry,
+                            const dllm_row_call *call, dllm_stream stream)
+{
+    (void)entry;
+    (void)stream;
+    dllm__cpu_head_run(plan->context->pool, &plan->problem, call);
+    return DLLM_OK;
+}
+
+static dllm_status sampler_run(const dllm_plan *plan, const dllm_plan_entry *entry,
+                               const dllm_row_call *call, dllm_stream stream)
+{
+    (void)entry;
+    (void)stream;
+    dllm__cpu_sampler_run(plan->context->pool, &plan->problem, call);
+    return DLLM_OK;
+}
+
+const dllm_family dllm__family_cpu_head = {
+    .name = "cpu",
+    .operation = DLLM_OPERATION_HEAD,
+    .legal = legal,
+    .propose = propose,
+    .kernels = kernels,
+    .shared_bytes = shared_bytes,
+    .workspace_bytes = head_workspace,
+    .run = head_run,
+};
+
+const dllm_family dllm__family_cpu_sampler = {
+    .name = "cpu",
+    .operation = DLLM_OPERATION_SAMPLER,
+    .legal = legal,
+    .propose = propose,
+    .kernels = kernels,
+    .shared_bytes = shared_bytes,
+    .workspace_bytes = sampler_workspace,
+    .run = sampler_run,
+};

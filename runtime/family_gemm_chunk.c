@@ -1,0 +1,160 @@
+/*
+ * family_gemm_chunk.c - cuBLAS fills a bounded chunk of fp32 logits, the sampler kernel folds it
+ *
+ * Workspace: states [split][rows], which each chunk merges into; the gathered rows (with a row
+ * index), cuBLAS's scratch, the chunk of logits. Rows are the outer loop, so that a chunk of hidden
+ * rows stays in the L2 cache.
+ */
+#include "family_list.h"
+#include "family_parts.h"
+
+#include "gemm.h"
+#include "packed_rows.h"
+#include "status.h"
+
+/* The chunk is cut so that the tiles of cuBLAS's kernels fill whole waves: 64 columns an SM share the
+   SMs evenly whatever the tile's height (autotune/facts.md, "chunk shape"). */
+enum {
+    CHUNK_ELEMENTS = 12 << 20, /* 48 MiB of logits */
+    CHUNK_ROWS = 1408,
+    COLUMNS_AN_SM = 64
+};
+
+static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
+                         const dllm_choice *choice)
+{
+    if (problem->hidden_type != problem->weight_type)
+        return dllm__fail(DLLM_UNSUPPORTED, "gemm_chunk: hidden and weight must be of one type");
+    if (device->is_cpu) return dllm__fail(DLLM_UNSUPPORTED, "gemm_chunk: needs a GPU");
+    if (!device->has_cublas) return dllm__fail(DLLM_UNSUPPORTED, "gemm_chunk: needs cuBLAS");
+    return dllm__check_grid("gemm_chunk", choice->chunk_rows, choice->splits);
+}
+
+static void propose(const dllm_problem *problem, const dllm_device *device, dllm_choice *choice)
+{
+    const int64_t rows = problem->rows_max < 1 ? 1 : problem->rows_max;
+    choice->chunk_rows = (int)(rows < CHUNK_ROWS ? rows : CHUNK_ROWS);
+    const int64_t wave = (int64_t)COLUMNS_AN_SM * device->multiprocessors;
+    int64_t columns = CHUNK_ELEMENTS / choice->chunk_rows;
+    if (columns > wave) columns -= columns % wave;
+    choice->chunk_vocab = (int)(columns < problem->valid_vocab ? columns : problem->valid_vocab);
+    choice->tile_rows = choice->chunk_rows;
+    choice->tile_vocab = choice->chunk_vocab;
+    choice->tile_depth = (int)problem->depth;
+    choice->stages = 1;
+    dllm__split_sampler(choice, choice->chunk_rows, choice->chunk_vocab, DLLM_FP32, device);
+}
+
+static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_kernel_spec *out)
+{
+    (void)choice;
+    dllm__sampler_spec(&out[0], DLLM_FP32);
+    dllm__combine_spec(&out[1], problem);
+    return 2 + dllm__packed_spec(&out[2], problem);
+}
+
+static int shared_bytes(const dllm_problem *problem, const dllm_choice *choice)
+{
+    (void)problem;
+    (void)choice;
+    return 0;
+}
+
+/* Elements from one row of the chunk to the next: a multiple of 16 bytes. */
+static int64_t chunk_stride(const dllm_choice *choice)
+{
+    return ((int64_t)choice->chunk_vocab + 3) / 4 * 4;
+}
+
+static size_t workspace_bytes(const dllm_problem *problem, const dllm_choice *choice)
+{
+    const size_t logits = (size_t)choice->chunk_rows * (size_t)chunk_stride(choice) * sizeof(float);
+    return dllm__states_bytes(problem, choice->splits) + dllm__packed_bytes(problem) +
+           DLLM_GEMM_SCRATCH_BYTES + dllm__round_256(logits);
+}
+
+static dllm_status prepare(dllm_plan *plan, dllm_plan_entry *entry)
+{
+    const int element_bytes = dllm__type_bytes(plan->problem.weight_type);
+    const int alignment = plan->problem.alignment_bytes;
+    const dllm_gemm_shape shape = {.type = plan->problem.weight_type,
+                                   .rows = entry->choice.chunk_rows,
+                                   .columns = entry->choice.chunk_vocab,
+                                   .depth = (int)plan->problem.depth,
+                                   .alignment_bytes =
+                                       alignment > element_bytes ? alignment : element_bytes};
+    return dllm__gemm_create(&entry->gemm, plan->context, &shape);
+}
+
+/* One chunk: its product, then its states. `product` has the rows' pointers filled in. */
+static dllm_status run_chunk(const dllm_plan *plan, const dllm_plan_entry *entry,
+                             const dllm_gemm_call *product, int column_begin,
+                             const dllm_logits_block *rows, dllm_stream stream)
+{
+    const dllm_problem *problem = &plan->problem;
+    const dllm_choice *choice = &entry->choice;
+    const int64_t weight_bytes = dllm__type_bytes(problem->weight_type);
+    const int64_t left = problem->valid_vocab - column_begin;
+    dllm_gemm_call call = *product;
+    dllm_logits_block fold = *rows;
+    call.columns = (int)(left < choice->chunk_vocab ? left : choice->chunk_vocab);
+    call.weight =
+        (const char *)product->weight + column_begin * product->weight_stride * weight_bytes;
+    DLLM_TRY(dllm__gemm_run(entry->gemm, &call, stream));
+    fold.columns = call.columns;
+    fold.column_begin = column_begin;
+    fold.continues = column_begin > 0;
+    return dllm__launch_sampler(plan, entry, entry->kernels[0], &fold, stream);
+}
+
+static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
+                       const dllm_row_call *call, dllm_stream stream)
+{
+    const dllm_problem *problem = &plan->problem;
+    const dllm_choice *choice = &entry->choice;
+    const int64_t hidden_bytes = dllm__type_bytes(problem->hidden_type);
+    char *packed = call->workspace + dllm__states_bytes(problem, choice->splits);
+    char *scratch = packed + dllm__packed_bytes(problem);
+    dllm_gemm_call product = {.hidden = call->hidden,
+                              .weight = call->weight,
+                              .logits = (float *)(void *)(scratch + DLLM_GEMM_SCRATCH_BYTES),
+                              .scratch = scratch,
+                              .hidden_stride = call->hidden_stride,
+                              .weight_stride = call->weight_stride,
+                              .logits_stride = chunk_stride(choice)};
+    if (call->row_index) {
+        DLLM_TRY(dllm__pack_rows(plan, entry->kernels[2], call, packed, stream));
+        product.hidden = packed;
+        product.hidden_stride = dllm__packed_stride(problem);
+    }
+    const char *hidden = product.hidden;
+    for (int64_t row = 0; row < call->rows; row += choice->chunk_rows) {
+        const int64_t left = call->rows - row;
+        product.rows = (int)(left < choice->chunk_rows ? left : choice->chunk_rows);
+        product.hidden = hidden + row * product.hidden_stride * hidden_bytes;
+        const dllm_logits_block rows = {
+            .logits = product.logits,
+            .states = (dllm_row_state *)(void *)call->workspace + row,
+            .logits_stride = product.logits_stride,
+            .rows = product.rows,
+            .source_rows = product.rows,
+            .state_stride = call->rows,
+            .dependent = true,
+        };
+        for (int64_t column = 0; column < problem->valid_vocab; column += choice->chunk_vocab)
+            DLLM_TRY(run_chunk(plan, entry, &product, (int)column, &rows, stream));
+    }
+    return dllm__launch_combine(plan, entry->kernels[1], call, choice->splits, stream);
+}
+
+const dllm_family dllm__family_gemm_chunk = {
+    .name = "gemm_chunk",
+    .operation = DLLM_OPERATION_HEAD,
+    .legal = legal,
+    .propose = propose,
+    .kernels = kernels,
+    .shared_bytes = shared_bytes,
+    .workspace_bytes = workspace_bytes,
+    .prepare = prepare,
+    .run = run,
+};

@@ -1,0 +1,181 @@
+/* family_parts.c - what the GPU families share */
+#include "family_parts.h"
+
+#include "status.h"
+
+#include <stdio.h>
+
+enum { COMBINE_THREADS = 128, WARP = 32 };
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+void dllm__split_vocab(dllm_choice *choice, const dllm_split_rule *rule)
+{
+    const int64_t least = ceil_div(rule->vocab, rule->columns_max);
+    const int64_t most =
+        larger(least, smaller(ceil_div(rule->vocab, rule->columns_step),
+                              4 * ceil_div(rule->slots, larger(rule->row_tiles, 1))));
+    int64_t best_cost = INT64_MAX;
+    for (int64_t splits = least; splits <= most; splits++) {
+        const int64_t columns =
+            ceil_div(ceil_div(rule->vocab, splits), rule->columns_step) * rule->columns_step;
+        const int64_t used = ceil_div(rule->vocab, columns);
+        const int64_t waves = larger(ceil_div(rule->row_tiles * used, rule->slots), 1);
+        const int64_t cost = waves * (columns + rule->columns_overhead);
+        if (cost >= best_cost) continue;
+        best_cost = cost;
+        choice->splits = (int)used;
+        choice->split_columns = (int)columns;
+    }
+}
+
+size_t dllm__round_256(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+size_t dllm__states_bytes(const dllm_problem *problem, int64_t splits)
+{
+    return dllm__round_256((size_t)problem->rows_max * (size_t)splits * sizeof(dllm_row_state));
+}
+
+void dllm__combine_spec(dllm_kernel_spec *out, const dllm_problem *problem)
+{
+    *out = (dllm_kernel_spec){.file = "combine.cu", .entry = "combine"};
+    dllm__kernel_define(out, "DLLM_OUTPUTS", (int64_t)problem->outputs);
+    dllm__kernel_define(out, "DLLM_ID_BYTES", problem->id_type == DLLM_INT64 ? 8 : 4);
+}
+
+dllm_status dllm__check_grid(const char *family, int64_t row_tiles, int64_t splits)
+{
+    if (row_tiles * splits <= INT32_MAX) return DLLM_OK;
+    return dllm__fail(DLLM_UNSUPPORTED, "%s: %lld row tiles x %lld splits is above 2^31 - 1 blocks",
+                      family, (long long)row_tiles, (long long)splits);
+}
+
+dllm_status dllm__launch(const dllm_plan *plan, dllm_cu_function function, const dllm_grid *grid,
+                         void *params, dllm_stream stream)
+{
+    void *arguments[] = {params};
+    const dllm_context *context = plan->context;
+    dllm_cu_launch_attribute dependent = {.id = DLLM_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION,
+                                          .value = {.on = 1}};
+    const dllm_cu_launch_config config = {
+        .grid_x = (unsigned)grid->blocks,
+        .grid_y = 1,
+        .grid_z = 1,
+        .block_x = grid->threads,
+        .block_y = 1,
+        .block_z = 1,
+        .shared_bytes = (unsigned)grid->shared_bytes,
+        .stream = stream,
+        .attributes = &dependent,
+        .attribute_count = grid->dependent && context->device.dependent_launch,
+    };
+    return dllm__driver_check(&context->driver,
+                              context->driver.launch(&config, function, arguments, NULL),
+                              "cuLaunchKernelEx");
+}
+
+dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function function,
+                                 const dllm_row_call *call, int splits, dllm_stream stream)
+{
+    dllm_combine_params params = {
+        .states = (const dllm_row_state *)(const void *)call->workspace,
+        .row_index = call->row_index,
+        .argmax = call->argmax,
+        .max = call->max,
+        .lse = call->lse,
+        .confidence = call->confidence,
+        .flags = call->flags,
+        .rows = call->rows,
+        .source_rows = call->source_rows,
+        .state_stride = call->rows,
+        .vocab_offset = plan->problem.vocab_offset,
+        .row_index_is_64 = plan->problem.index_type == DLLM_INT64,
+        .splits = splits,
+    };
+    const dllm_grid grid = {ceil_div(call->rows, COMBINE_THREADS / WARP), COMBINE_THREADS, 0, true};
+    return dllm__launch(plan, function, &grid, &params, stream);
+}
+
+dllm_status dllm__launch_head(const dllm_plan *plan, const dllm_plan_entry *entry,
+                              const dllm_row_call *call, int rows_a_block, dllm_grid grid,
+                              dllm_stream stream)
+{
+    const dllm_problem *problem = &plan->problem;
+    dllm_head_params params = {
+        .hidden = call->hidden,
+        .weight = call->weight,
+        .row_index = call->row_index,
+        .states = (dllm_row_state *)(void *)call->workspace,
+        .hidden_stride = call->hidden_stride,
+        .weight_stride = call->weight_stride,
+        .rows = call->rows,
+        .source_rows = call->source_rows,
+        .state_stride = call->rows,
+        .row_index_is_64 = problem->index_type == DLLM_INT64,
+        .valid_vocab = (int32_t)problem->valid_vocab,
+        .depth = (int32_t)problem->depth,
+        .split_columns = entry->choice.split_columns,
+    };
+    grid.blocks = ceil_div(call->rows, rows_a_block) * entry->choice.splits;
+    DLLM_TRY(dllm__launch(plan, entry->kernels[0], &grid, &params, stream));
+    return dllm__launch_combine(plan, entry->kernels[1], call, entry->choice.splits, stream);
+}
+
+void dllm__sampler_spec(dllm_kernel_spec *out, dllm_type logits_type)
+{
+    *out = (dllm_kernel_spec){.file = "sampler_stream.cu", .entry = "sampler_stream"};
+    dllm__kernel_define(out, "DLLM_LOGITS_TYPE", logits_type);
+}
+
+void dllm__split_sampler(dllm_choice *choice, int64_t rows, int64_t columns, dllm_type type,
+                         const dllm_device *device)
+{
+    /* what the kernel's registers let an SM hold */
+    const int blocks_an_sm = type == DLLM_FP32 ? 12 : 9;
+    const dllm_split_rule rule = {.vocab = columns,
+                                  .row_tiles = rows,
+                                  .slots = (int64_t)device->multiprocessors * blocks_an_sm,
+                                  .columns_step = DLLM_SAMPLER_COLUMNS_STEP,
+                                  .columns_max = DLLM_SAMPLER_COLUMNS_MAX,
+                                  .columns_overhead = 256};
+    dllm__split_vocab(choice, &rule);
+}
+
+dllm_status dllm__launch_sampler(const dllm_plan *plan, const dllm_plan_entry *entry,
+                                 dllm_cu_function function, const dllm_logits_block *block,
+                                 dllm_stream stream)
+{
+    dllm_sampler_params params = {
+        .logits = block->logits,
+        .row_index = block->row_index,
+        .states = block->states,
+        .logits_stride = block->logits_stride,
+        .rows = block->rows,
+        .source_rows = block->source_rows,
+        .state_stride = block->state_stride,
+        .row_index_is_64 = plan->problem.index_type == DLLM_INT64,
+        .column_begin = block->column_begin,
+        .columns = block->columns,
+        .split_columns = entry->choice.split_columns,
+        .continues = block->continues,
+    };
+    const dllm_grid grid = {block->rows * entry->choice.splits, DLLM_SAMPLER_THREADS, 0,
+                            block->dependent};
+    return dllm__launch(plan, function, &grid, &params, stream);
+}

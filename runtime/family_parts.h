@@ -1,0 +1,92 @@
+/*
+ * family_parts.h - what the GPU families share: splitting the vocabulary, states, launch, combine
+ *
+ * A head or sampler kernel writes one partial state a (split, row) at the start of the workspace;
+ * the combine kernel reads them and finishes the rows.
+ */
+#ifndef DLLM_FAMILY_PARTS_H
+#define DLLM_FAMILY_PARTS_H
+
+#include "families.h"
+#include "row_params.h"
+
+/** How a family wants the vocabulary cut. */
+typedef struct dllm_split_rule {
+    int64_t vocab;
+    int64_t row_tiles;    /* blocks a split needs for all rows */
+    int64_t slots;        /* blocks the device runs at once */
+    int columns_step;     /* a split is a multiple of this */
+    int columns_max;      /* at most this many: the limit of terms in one fp32 sum */
+    int columns_overhead; /* what starting a block costs, in columns */
+} dllm_split_rule;
+
+/** Fills splits and split_columns: the fewest column-waves, then the fewest splits. */
+void dllm__split_vocab(dllm_choice *choice, const dllm_split_rule *rule);
+
+/** Device memory for the partial states, a multiple of 256 bytes. */
+size_t dllm__states_bytes(const dllm_problem *problem, int64_t splits);
+
+/** Rounds up to what every part of the workspace starts at. */
+size_t dllm__round_256(size_t bytes);
+
+/** The combine kernel of a problem. */
+void dllm__combine_spec(dllm_kernel_spec *out, const dllm_problem *problem);
+
+/** DLLM_UNSUPPORTED if so many blocks do not fit a grid. */
+dllm_status dllm__check_grid(const char *family, int64_t row_tiles, int64_t splits);
+
+/** A launch, without its arguments. */
+typedef struct dllm_grid {
+    int64_t blocks;
+    unsigned threads;
+    int shared_bytes;
+    bool dependent; /* the kernel waits by griddepcontrol for the one in front: hides its launch */
+} dllm_grid;
+
+/** Launches one kernel of a plan; `params` is its one argument struct. The context is current. */
+dllm_status dllm__launch(const dllm_plan *plan, dllm_cu_function function, const dllm_grid *grid,
+                         void *params, dllm_stream stream);
+
+/** Launches a head kernel over row tiles x splits and then combine. */
+dllm_status dllm__launch_head(const dllm_plan *plan, const dllm_plan_entry *entry,
+                              const dllm_row_call *call, int rows_a_block, dllm_grid grid,
+                              dllm_stream stream);
+
+/** Launches combine over `splits` states a row. */
+dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function function,
+                                 const dllm_row_call *call, int splits, dllm_stream stream);
+
+/** A block of logits for the sampler kernel: all columns of the problem, or one chunk. */
+typedef struct dllm_logits_block {
+    const void *logits;
+    const void *row_index;
+    dllm_row_state *states;
+    int64_t logits_stride;
+    int64_t rows;
+    int64_t source_rows;
+    int64_t state_stride;
+    int column_begin;
+    int columns;
+    bool continues; /* the states of earlier columns are there */
+    bool dependent; /* the kernel in front of it on the stream is one of this run */
+} dllm_logits_block;
+
+enum {
+    DLLM_SAMPLER_THREADS = 128,
+    DLLM_SAMPLER_COLUMNS_STEP = 1024,      /* one 16-byte load of 2-byte logits a thread */
+    DLLM_SAMPLER_COLUMNS_MAX = 1024 * 1024 /* no sum of a lane gets more than 1,024 terms */
+};
+
+/** The sampler kernel for one type of logits. */
+void dllm__sampler_spec(dllm_kernel_spec *out, dllm_type logits_type);
+
+/** Splits rows of `columns` logits of a type so that all of the device reads. */
+void dllm__split_sampler(dllm_choice *choice, int64_t rows, int64_t columns, dllm_type type,
+                         const dllm_device *device);
+
+/** Launches the sampler kernel over rows x splits; combine is not launched. */
+dllm_status dllm__launch_sampler(const dllm_plan *plan, const dllm_plan_entry *entry,
+                                 dllm_cu_function function, const dllm_logits_block *block,
+                                 dllm_stream stream);
+
+#endif

@@ -1,0 +1,237 @@
+/*
+ * family_sm90.c - the head on Hopper: head_sm90.cu, then combine
+ *
+ * Workspace: states [split][rows]; with a row index the gathered rows, since a box of the copy
+ * engine is rows in sequence.
+ */
+#include "family_list.h"
+#include "family_parts.h"
+
+#include "packed_rows.h"
+#include "sm90_params.h"
+#include "status.h"
+#include "tensor_map.h"
+
+enum {
+    COMPUTE = 90,
+    TERMS_MAX = 1024,  /* tiles of a split */
+    INDEX_SLACK = 256, /* rows and columns of a tile may begin below 2^31 and end above */
+    HIDDEN_STEP = 8    /* rows: a swizzle pattern is 8 lines */
+};
+
+/* By row count: the first entry that holds the rows; the last serves all above. */
+static const struct tile {
+    int64_t rows_max;
+    int rows, vocab;
+} tiles[] = {
+    {64, 64, 192},
+    {128, 128, 192},
+    {192, 192, 128},
+    {INT64_MAX, 128, 192},
+};
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Rows of hidden in a stage of the ring. */
+static int hidden_rows(const dllm_choice *choice, int64_t rows)
+{
+    const int64_t wanted = ceil_div(rows < 1 ? 1 : rows, HIDDEN_STEP) * HIDDEN_STEP;
+    return (int)smaller(wanted, choice->tile_rows);
+}
+
+static int stage_bytes(const dllm_choice *choice, int64_t rows)
+{
+    return (hidden_rows(choice, rows) + choice->tile_vocab) * DLLM_SM90_LINE_BYTES;
+}
+
+static int shared_bytes_for(const dllm_choice *choice, int64_t rows)
+{
+    return DLLM_SM90_RING_AT(choice->tile_rows) + choice->stages * stage_bytes(choice, rows);
+}
+
+static int shared_bytes(const dllm_problem *problem, const dllm_choice *choice)
+{
+    return shared_bytes_for(choice, problem->rows_max);
+}
+
+static int64_t row_tiles(const dllm_choice *choice, int64_t rows)
+{
+    return ceil_div(rows, choice->tile_rows);
+}
+
+/* The kernel counts the steps of a block in 32 bits. */
+static bool counts_fit(const dllm_problem *problem, const dllm_device *device,
+                       const dllm_choice *choice)
+{
+    const int64_t units = row_tiles(choice, problem->rows_max) * choice->splits;
+    const int64_t unit_steps = ceil_div(choice->split_columns, choice->tile_vocab) *
+                               ceil_div(problem->depth, DLLM_SM90_STEP_DEPTH);
+    int64_t steps;
+    return !__builtin_mul_overflow(ceil_div(units, device->multiprocessors), unit_steps, &steps) &&
+           steps <= UINT32_MAX;
+}
+
+static dllm_status legal_operands(const dllm_problem *problem)
+{
+    if (problem->hidden_type != problem->weight_type || problem->hidden_type == DLLM_FP32)
+        return dllm__fail(DLLM_UNSUPPORTED,
+                          "sm90: hidden and weight must both be bf16 or both fp16");
+    if (problem->alignment_bytes < 16)
+        return dllm__fail(DLLM_UNSUPPORTED, "sm90: rows keep %d bytes of alignment, 16 are needed",
+                          problem->alignment_bytes);
+    if (problem->valid_vocab > INT32_MAX - INDEX_SLACK)
+        return dllm__fail(DLLM_UNSUPPORTED, "sm90: valid_vocab %lld is above 2^31 - 1 - %d",
+                          (long long)problem->valid_vocab, INDEX_SLACK);
+    if (problem->rows_max > INT32_MAX - INDEX_SLACK)
+        return dllm__fail(DLLM_UNSUPPORTED, "sm90: rows_max %lld is above 2^31 - 1 - %d",
+                          (long long)problem->rows_max, INDEX_SLACK);
+    return DLLM_OK;
+}
+
+static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
+                         const dllm_choice *choice)
+{
+    if (device->is_cpu || device->compute != COMPUTE)
+        return dllm__fail(DLLM_UNSUPPORTED, "sm90: %s has no wgmma, sm_90a alone has it",
+                          device->arch);
+    DLLM_TRY(legal_operands(problem));
+    if (choice->stages < 2 || choice->stages > DLLM_SM90_STAGES_MAX ||
+        shared_bytes(problem, choice) > device->shared_bytes_max)
+        return dllm__fail(DLLM_UNSUPPORTED,
+                          "sm90: %d stages need %d bytes of shared memory, the device has %d",
+                          choice->stages, shared_bytes(problem, choice), device->shared_bytes_max);
+    if (choice->split_columns > choice->tile_vocab * TERMS_MAX)
+        return dllm__fail(DLLM_UNSUPPORTED, "sm90: a split of %d columns is above 1024 tiles",
+                          choice->split_columns);
+    DLLM_TRY(dllm__check_grid("sm90", row_tiles(choice, problem->rows_max), choice->splits));
+    if (!counts_fit(problem, device, choice))
+        return dllm__fail(DLLM_UNSUPPORTED,
+                          "sm90: %lld rows x %lld columns x %lld are above 2^32 steps a block",
+                          (long long)problem->rows_max, (long long)problem->valid_vocab,
+                          (long long)problem->depth);
+    return DLLM_OK;
+}
+
+/* As many stages as the shared memory holds. */
+static int most_stages(const dllm_choice *choice, const dllm_device *device, int64_t rows)
+{
+    const int room = device->shared_bytes_max - DLLM_SM90_RING_AT(choice->tile_rows);
+    return (int)smaller(room / stage_bytes(choice, rows), DLLM_SM90_STAGES_MAX);
+}
+
+static void propose(const dllm_problem *problem, const dllm_device *device, dllm_choice *choice)
+{
+    const struct tile *tile = tiles;
+    while (tile->rows_max < problem->rows_max)
+        tile++;
+    choice->tile_rows = tile->rows;
+    choice->tile_vocab = tile->vocab;
+    choice->tile_depth = DLLM_SM90_STEP_DEPTH;
+    choice->stages = most_stages(choice, device, problem->rows_max);
+    const int64_t tiles_of_rows = row_tiles(choice, problem->rows_max);
+    const dllm_split_rule rule = {
+        .vocab = problem->valid_vocab,
+        .row_tiles = tiles_of_rows,
+        .slots = device->multiprocessors,
+        /* one row tile is bound by reading: equal shares in boxes; more by products: whole tiles */
+        .columns_step = tiles_of_rows > 1 ? tile->vocab : DLLM_SM90_BOX_ROWS,
+        .columns_max = tile->vocab * TERMS_MAX,
+        .columns_overhead = tile->vocab,
+    };
+    dllm__split_vocab(choice, &rule);
+}
+
+static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_kernel_spec *out)
+{
+    out[0] = (dllm_kernel_spec){.file = "head_sm90.cu", .entry = "head_sm90"};
+    dllm__kernel_define(&out[0], "DLLM_HIDDEN_TYPE", problem->hidden_type);
+    dllm__kernel_define(&out[0], "DLLM_WEIGHT_TYPE", problem->weight_type);
+    dllm__kernel_define(&out[0], "DLLM_TILE_ROWS", choice->tile_rows);
+    dllm__kernel_define(&out[0], "DLLM_TILE_VOCAB", choice->tile_vocab);
+    dllm__combine_spec(&out[1], problem);
+    return 2 + dllm__packed_spec(&out[2], problem);
+}
+
+static size_t workspace_bytes(const dllm_problem *problem, const dllm_choice *choice)
+{
+    return dllm__states_bytes(problem, choice->splits) + dllm__packed_bytes(problem);
+}
+
+static dllm_status encode_maps(dllm_sm90_params *params, const dllm_plan *plan,
+                               const dllm_row_call *call)
+{
+    const dllm_problem *problem = &plan->problem;
+    const dllm_driver *driver = &plan->context->driver;
+    const dllm_tensor_view hidden = {.name = "hidden",
+                                     .base = call->hidden,
+                                     .type = problem->hidden_type,
+                                     .rows = call->rows,
+                                     .columns = problem->depth,
+                                     .stride = call->hidden_stride};
+    const dllm_tensor_view weight = {.name = "weight",
+                                     .base = call->weight,
+                                     .type = problem->weight_type,
+                                     .rows = problem->valid_vocab,
+                                     .columns = problem->depth,
+                                     .stride = call->weight_stride};
+    DLLM_TRY(dllm__tensor_map(&params->hidden, driver, &hidden, params->hidden_rows));
+    return dllm__tensor_map(&params->weight, driver, &weight, DLLM_SM90_BOX_ROWS);
+}
+
+/* The rows of the call are one after the other. */
+static dllm_status run_head(const dllm_plan *plan, const dllm_plan_entry *entry,
+                            const dllm_row_call *call, dllm_stream stream)
+{
+    const dllm_choice *choice = &entry->choice;
+    dllm_sm90_params params = {
+        .states = (dllm_row_state *)(void *)call->workspace,
+        .state_stride = call->rows,
+        .rows = (int32_t)call->rows,
+        .valid_vocab = (int32_t)plan->problem.valid_vocab,
+        .depth = (int32_t)plan->problem.depth,
+        .split_columns = choice->split_columns,
+        .row_tiles = (int32_t)row_tiles(choice, call->rows),
+        .splits = choice->splits,
+        .hidden_rows = hidden_rows(choice, call->rows),
+        .stages = choice->stages,
+    };
+    const int64_t units = (int64_t)params.row_tiles * params.splits;
+    const dllm_grid grid = {smaller(units, plan->context->device.multiprocessors),
+                            DLLM_SM90_THREADS, shared_bytes_for(choice, call->rows), false};
+    DLLM_TRY(encode_maps(&params, plan, call));
+    return dllm__launch(plan, entry->kernels[0], &grid, &params, stream);
+}
+
+static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
+                       const dllm_row_call *call, dllm_stream stream)
+{
+    const dllm_problem *problem = &plan->problem;
+    dllm_row_call rows = *call;
+    if (call->row_index) {
+        char *packed = call->workspace + dllm__states_bytes(problem, entry->choice.splits);
+        DLLM_TRY(dllm__pack_rows(plan, entry->kernels[2], call, packed, stream));
+        rows.hidden = packed;
+        rows.hidden_stride = dllm__packed_stride(problem);
+    }
+    DLLM_TRY(run_head(plan, entry, &rows, stream));
+    return dllm__launch_combine(plan, entry->kernels[1], call, entry->choice.splits, stream);
+}
+
+const dllm_family dllm__family_sm90 = {
+    .name = "sm90",
+    .operation = DLLM_OPERATION_HEAD,
+    .legal = legal,
+    .propose = propose,
+    .kernels = kernels,
+    .shared_bytes = shared_bytes,
+    .workspace_bytes = workspace_bytes,
+    .run = run,
+};

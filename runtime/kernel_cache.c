@@ -1,0 +1,174 @@
+/* kernel_cache.c - the list of slots, and the calls that lock one and have it filled */
+#include "kernel_cache.h"
+
+#include "kernel_fetch.h"
+#include "status.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- create and destroy */
+
+dllm_status dllm__kernel_cache_create(dllm_kernel_cache **out, const dllm_driver *driver,
+                                      const dllm_log *log)
+{
+    dllm_cache_dir dir;
+    dllm_kernel_cache *cache = calloc(1, sizeof *cache);
+    if (!cache) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for a kernel cache");
+    if (pthread_mutex_init(&cache->lock, NULL) != 0) {
+        free(cache);
+        return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for a kernel cache's lock");
+    }
+    cache->driver = driver;
+    cache->log = *log;
+    dllm__cache_dir_find(&dir);
+    dllm_status status = dllm__entry_store_create(&cache->store, &dir, &cache->log, NULL);
+    if (status != DLLM_OK) goto done;
+    status =
+        dllm__compiler_create(&cache->compiler, dllm__entry_store_path(cache->store), &cache->log);
+    if (status != DLLM_OK) goto done;
+    *out = cache;
+    cache = NULL;
+done:
+    dllm__kernel_cache_destroy(cache);
+    return status;
+}
+
+static void destroy_slot(dllm_kernel_slot *slot, const dllm_kernel_cache *cache)
+{
+    if (slot->module) {
+        const dllm_cu_result result = cache->driver->module_unload(slot->module);
+        if (result != DLLM_CU_SUCCESS)
+            dllm__log(&cache->log, "cuModuleUnload of kernel %.12s failed with %d", slot->hex,
+                      result);
+    }
+    dllm__compiled_release(&slot->compiled);
+    free(slot->message);
+    (void)pthread_mutex_destroy(&slot->lock);
+    free(slot);
+}
+
+void dllm__kernel_cache_destroy(dllm_kernel_cache *cache)
+{
+    if (!cache) return;
+    while (cache->slots) {
+        dllm_kernel_slot *slot = cache->slots;
+        cache->slots = slot->next;
+        destroy_slot(slot, cache);
+    }
+    dllm__compiler_destroy(cache->compiler);
+    dllm__entry_store_destroy(cache->store);
+    (void)pthread_mutex_destroy(&cache->lock);
+    free(cache);
+}
+
+/* ---- slots */
+
+static dllm_kernel_slot *new_slot(const char *hex)
+{
+    dllm_kernel_slot *slot = calloc(1, sizeof *slot);
+    if (!slot) return NULL;
+    if (pthread_mutex_init(&slot->lock, NULL) != 0) {
+        free(slot);
+        return NULL;
+    }
+    memcpy(slot->hex, hex, sizeof slot->hex);
+    return slot;
+}
+
+/* The slot of a key, locked, NULL without memory; slots live as long as the cache. */
+static dllm_kernel_slot *lock_slot(dllm_kernel_cache *cache, const char *hex)
+{
+    (void)pthread_mutex_lock(&cache->lock);
+    dllm_kernel_slot *slot = cache->slots;
+    while (slot && strcmp(slot->hex, hex) != 0)
+        slot = slot->next;
+    if (!slot) {
+        slot = new_slot(hex);
+        if (slot) {
+            slot->next = cache->slots;
+            cache->slots = slot;
+        }
+    }
+    (void)pthread_mutex_unlock(&cache->lock);
+    if (slot) (void)pthread_mutex_lock(&slot->lock);
+    return slot;
+}
+
+/* ---- requests */
+
+/* Launches with less than the limit are as good, so it only ever rises. */
+static dllm_status raise_shared_limit(dllm_kernel_slot *slot, const dllm_kernel_request *r,
+                                      int shared_bytes)
+{
+    if (shared_bytes <= slot->shared_bytes) return DLLM_OK;
+    DLLM_TRY(
+        dllm__driver_check(r->driver,
+                           r->driver->function_set_attribute(
+                               slot->function, DLLM_CU_FUNCTION_DYNAMIC_SHARED_BYTES, shared_bytes),
+                           "cuFuncSetAttribute of the dynamic shared memory"));
+    slot->shared_bytes = shared_bytes;
+    return DLLM_OK;
+}
+
+dllm_status dllm__kernel_get(dllm_cu_function *out, dllm_kernel_origin *origin,
+                             dllm_kernel_cache *cache, const dllm_kernel_spec *spec,
+                             uint32_t prepare, int shared_bytes)
+{
+    dllm_kernel_request r = {
+        .cache = cache, .driver = cache->driver, .spec = spec, .prepare = prepare};
+    assert(cache->driver);
+    DLLM_TRY(dllm__kernel_key(&r.key, spec));
+    dllm_kernel_slot *slot = lock_slot(cache, r.key.hex);
+    if (!slot) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for kernel %s", spec->file);
+    dllm_status status = DLLM_OK;
+    if (slot->function) {
+        r.origin.source = DLLM_KERNEL_MEMORY;
+        (void)atomic_fetch_add(&cache->loaded_memory, 1);
+    } else {
+        status = dllm__kernel_fetch(slot, &r);
+    }
+    if (status == DLLM_OK) status = raise_shared_limit(slot, &r, shared_bytes);
+    if (status == DLLM_OK) *out = slot->function;
+    (void)pthread_mutex_unlock(&slot->lock);
+    if (origin) *origin = r.origin;
+    return status;
+}
+
+dllm_status dllm__kernel_prebuild(dllm_kernel_origin *origin, dllm_kernel_cache *cache,
+                                  const dllm_kernel_spec *spec)
+{
+    dllm_kernel_request r = {.cache = cache, .spec = spec};
+    const char *folder = dllm__entry_store_path(cache->store);
+    if (!folder)
+        return dllm__fail(DLLM_UNSUPPORTED, "there is no cache folder to compile kernels into");
+    DLLM_TRY(dllm__kernel_key(&r.key, spec));
+    dllm_kernel_slot *slot = lock_slot(cache, r.key.hex);
+    if (!slot) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for kernel %s", spec->file);
+    dllm_status status = DLLM_OK;
+    if (slot->on_disk) {
+        r.origin.source = DLLM_KERNEL_DISK;
+    } else {
+        status = dllm__kernel_fetch(slot, &r);
+    }
+    if (status == DLLM_OK && !slot->on_disk)
+        status = dllm__fail(DLLM_UNSUPPORTED, "kernel %s was not stored in %s: %s", spec->file,
+                            folder, r.why);
+    (void)pthread_mutex_unlock(&slot->lock);
+    if (origin) *origin = r.origin;
+    return status;
+}
+
+void dllm__kernel_cache_statistics(const dllm_kernel_cache *cache, dllm_statistics *out)
+{
+    out->compiled += atomic_load(&cache->compiled);
+    out->loaded_memory += atomic_load(&cache->loaded_memory);
+    out->loaded_disk += atomic_load(&cache->loaded_disk);
+    out->loaded_compiled += atomic_load(&cache->loaded_compiled);
+    out->stored += atomic_load(&cache->stored);
+    out->store_failures += atomic_load(&cache->store_failures);
+    out->quarantined += dllm__entry_store_quarantined(cache->store);
+    out->compile_ms += (double)atomic_load(&cache->compile_us) / 1000.0;
+}

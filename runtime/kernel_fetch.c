@@ -1,0 +1,187 @@
+/* kernel_fetch.c - a kernel from disk, else from the compiler, into the driver */
+#include "kernel_fetch.h"
+
+#include "status.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { NAME_BYTES = 160 };
+
+/* A failure that would come again is not tried again. Without memory for its words it is. */
+static void remember_failure(dllm_kernel_slot *slot, dllm_status status)
+{
+    slot->message = strdup(dllm_last_error());
+    if (slot->message) slot->failure = status;
+}
+
+/* ---- loading */
+
+static void describe(char out[NAME_BYTES], const dllm_kernel_request *r)
+{
+    (void)snprintf(out, NAME_BYTES, "kernel %s (%s, %s) %.12s", r->spec->file, r->spec->entry,
+                   r->spec->arch, r->key.hex);
+}
+
+/* The driver read the bytes and will not have them, now or later. */
+static bool is_refusal(dllm_cu_result result)
+{
+    return result == DLLM_CU_INVALID_IMAGE || result == DLLM_CU_NO_BINARY_FOR_GPU ||
+           result == DLLM_CU_INVALID_PTX;
+}
+
+static dllm_status load_module(dllm_kernel_slot *slot, bool *refused, const dllm_kernel_request *r,
+                               const void *image)
+{
+    char name[NAME_BYTES];
+    char call[NAME_BYTES + 32];
+    dllm_cu_module module = NULL;
+    dllm_cu_function function = NULL;
+    describe(name, r);
+    (void)snprintf(call, sizeof call, "cuModuleLoadData of %s", name);
+    dllm_cu_result result = r->driver->module_load(&module, image);
+    *refused = is_refusal(result);
+    DLLM_TRY(dllm__driver_check(r->driver, result, call));
+    result = r->driver->module_function(&function, module, r->spec->entry);
+    if (result != DLLM_CU_SUCCESS) {
+        (void)snprintf(call, sizeof call, "cuModuleGetFunction of %s", name);
+        (void)r->driver->module_unload(module);
+        return dllm__driver_check(r->driver, result, call);
+    }
+    slot->module = module;
+    slot->function = function;
+    return DLLM_OK;
+}
+
+/* ---- disk */
+
+/* With a compiler at hand its own build is asked for. Without one, or when it must not be used, a
+   cubin of the same source key is valid whatever build made it. */
+static void choose_build(dllm_kernel_request *r)
+{
+    r->build[0] = '\0';
+    if (r->prepare & DLLM_PREPARE_CACHE_ONLY) return;
+    if (dllm__compiler_build(r->cache->compiler, r->build) == DLLM_OK &&
+        dllm__build_is_plain(r->build))
+        return;
+    dllm__clear_error();
+    r->build[0] = '\0';
+}
+
+/* True when the entry is of no use and the search goes on; else `*status` is the result. */
+static bool use_entry(dllm_status *status, dllm_kernel_slot *slot, dllm_kernel_request *r,
+                      const dllm_stored_entry *entry)
+{
+    bool refused = false;
+    *status = r->driver ? load_module(slot, &refused, r, entry->cubin) : DLLM_OK;
+    if (*status == DLLM_OK) {
+        slot->on_disk = true;
+        r->origin.source = DLLM_KERNEL_DISK;
+        if (r->driver) (void)atomic_fetch_add(&r->cache->loaded_disk, 1);
+    }
+    if (!refused) return false;
+    const bool gone =
+        dllm__entry_store_quarantine(r->cache->store, entry->name, entry->name, dllm_last_error());
+    dllm__clear_error();
+    *status = DLLM_OK;
+    return gone; /* one that stays would be found again for ever */
+}
+
+static dllm_status load_from_disk(dllm_kernel_slot *slot, dllm_kernel_request *r)
+{
+    dllm_status status = DLLM_OK;
+    bool again = true;
+    dllm_stored_entry entry;
+    if (!dllm__entry_store_path(r->cache->store)) return DLLM_OK;
+    choose_build(r);
+    while (again && dllm__entry_store_load(&entry, r->cache->store, &r->key,
+                                           r->build[0] ? r->build : NULL)) {
+        again = use_entry(&status, slot, r, &entry);
+        dllm__stored_entry_release(&entry);
+    }
+    return status;
+}
+
+/* ---- compiler */
+
+static uint64_t now_us(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static dllm_status compile_kernel(dllm_kernel_slot *slot, dllm_kernel_request *r)
+{
+    if (slot->compiled.cubin) return DLLM_OK;
+    if (slot->failure != DLLM_OK) return dllm__fail(slot->failure, "%s", slot->message);
+    const uint64_t start_us = now_us();
+    const dllm_status status = dllm__compile(&slot->compiled, r->cache->compiler, r->spec);
+    const uint64_t spent_us = now_us() - start_us;
+    (void)atomic_fetch_add(&r->cache->compile_us, spent_us);
+    r->origin.compile_ms = (double)spent_us / 1000.0;
+    if (status == DLLM_OK) (void)atomic_fetch_add(&r->cache->compiled, 1);
+    if (status == DLLM_COMPILE_FAILED) remember_failure(slot, status);
+    return status;
+}
+
+static void store_kernel(dllm_kernel_slot *slot, dllm_kernel_request *r)
+{
+    dllm_kernel_cache *cache = r->cache;
+    if (r->prepare & DLLM_PREPARE_NO_DISK) return;
+    /* under the name that the next lookup asks for, even if the compiler now calls itself otherwise
+     */
+    const char *build = r->build[0] ? r->build : slot->compiled.build;
+    r->origin.stored = dllm__entry_store_publish(cache->store, &r->key, build, slot->compiled.cubin,
+                                                 slot->compiled.cubin_bytes, r->why);
+    slot->on_disk |= r->origin.stored;
+    (void)atomic_fetch_add(r->origin.stored ? &cache->stored : &cache->store_failures, 1);
+}
+
+/* Bytes that the driver refuses are not stored: they would be refused in the next process as well.
+ */
+static dllm_status load_from_compiler(dllm_kernel_slot *slot, dllm_kernel_request *r)
+{
+    bool refused = false;
+    DLLM_TRY(compile_kernel(slot, r));
+    const dllm_status status =
+        r->driver ? load_module(slot, &refused, r, slot->compiled.cubin) : DLLM_OK;
+    if (refused)
+        remember_failure(slot, status);
+    else
+        store_kernel(slot, r);
+    if (status == DLLM_OK) {
+        r->origin.source = DLLM_KERNEL_COMPILED;
+        if (r->driver) (void)atomic_fetch_add(&r->cache->loaded_compiled, 1);
+    }
+    return status;
+}
+
+/* ---- all of it */
+
+static dllm_status look_everywhere(dllm_kernel_slot *slot, dllm_kernel_request *r)
+{
+    if (!(r->prepare & DLLM_PREPARE_NO_DISK)) {
+        DLLM_TRY(load_from_disk(slot, r));
+        if (r->origin.source == DLLM_KERNEL_DISK) return DLLM_OK;
+    }
+    if (!(r->prepare & DLLM_PREPARE_CACHE_ONLY)) return load_from_compiler(slot, r);
+    const char *folder = dllm__entry_store_path(r->cache->store);
+    char name[NAME_BYTES];
+    describe(name, r);
+    return dllm__fail(DLLM_NOT_CACHED, "%s is not in the cache (%s) and must not be compiled", name,
+                      r->prepare & DLLM_PREPARE_NO_DISK ? "disk not used"
+                      : folder                          ? folder
+                                                        : "no cache folder");
+}
+
+dllm_status dllm__kernel_fetch(dllm_kernel_slot *slot, dllm_kernel_request *r)
+{
+    const dllm_status status = look_everywhere(slot, r);
+    /* bytes are kept only for a load that may be repeated: refused now, by a capture or for memory
+     */
+    if (status != DLLM_CAPTURING && status != DLLM_OUT_OF_MEMORY)
+        dllm__compiled_release(&slot->compiled);
+    return status;
+}

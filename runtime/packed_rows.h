@@ -1,0 +1,24 @@
+/*
+ * packed_rows.h - the rows that row_index names, copied together for a product that cannot gather
+ *
+ * A part of the workspace; a problem without a row index needs none.
+ */
+#ifndef DLLM_PACKED_ROWS_H
+#define DLLM_PACKED_ROWS_H
+
+#include "plan.h"
+
+/** Elements from one packed row to the next: rows start at multiples of 16 bytes. */
+int64_t dllm__packed_stride(const dllm_problem *problem);
+
+/** Device memory for rows_max of them, a multiple of 256 bytes; 0 without a row index. */
+size_t dllm__packed_bytes(const dllm_problem *problem);
+
+/** Adds the gather kernel if the problem has a row index; returns how many were added. */
+int dllm__packed_spec(dllm_kernel_spec *out, const dllm_problem *problem);
+
+/** Launches the gather kernel. */
+dllm_status dllm__pack_rows(const dllm_plan *plan, dllm_cu_function function,
+                            const dllm_row_call *call, void *packed, dllm_stream stream);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * plan.h - the choice made for a problem, and the plan that run reads
+ *
+ * A plan holds a table of entries by row bucket; this version fills one. A family (families.h)
+ * makes the choice, names its kernels and launches them.
+ */
+#ifndef DLLM_PLAN_H
+#define DLLM_PLAN_H
+
+#include "context.h"
+#include "kernel_cache.h"
+#include "problem.h"
+
+struct dllm_family;
+struct dllm_gemm; /* cuBLAS state of gemm_chunk (gemm.h) */
+
+/** Tile and split of one kernel family; what the tuner will vary. */
+typedef struct dllm_choice {
+    const struct dllm_family *family;
+    int tile_rows;
+    int tile_vocab;
+    int tile_depth;
+    int stages;
+    int splits;        /* parts of the vocabulary (of a chunk), the same at every R of this entry */
+    int split_columns; /* columns of a part, the last may be short */
+    int chunk_rows;    /* gemm_chunk: rows and columns of the chunk of logits */
+    int chunk_vocab;
+} dllm_choice;
+
+enum { DLLM_PLAN_ENTRIES_MAX = 16, DLLM_PLAN_KERNELS_MAX = 3 };
+
+/** One row bucket: the choice and its loaded functions. */
+typedef struct dllm_plan_entry {
+    int64_t rows_max;
+    dllm_choice choice;
+    dllm_cu_function kernels[DLLM_PLAN_KERNELS_MAX]; /* in the order of the family's kernels() */
+    struct dllm_gemm *gemm;
+} dllm_plan_entry;
+
+struct dllm_plan {
+    dllm_context *context;
+    dllm_problem problem;
+    int entry_count;
+    dllm_plan_entry entries[DLLM_PLAN_ENTRIES_MAX];
+    size_t workspace_bytes; /* slack for alignment included */
+    dllm_plan_information information;
+};
+
+/** Chooses, compiles or loads; the problem has been checked. */
+dllm_status dllm__plan_create(dllm_plan **out, dllm_context *context, const dllm_problem *problem);
+
+/** Launches one checked call. */
+dllm_status dllm__plan_run(const dllm_plan *plan, const dllm_row_call *call, dllm_stream stream);
+
+#endif

@@ -1,0 +1,129 @@
+/*
+ * kernel_check.c - compiles kernels with NVRTC alone and prints what the assembler says of them
+ *
+ *     kernel_check ARCH FILE [-DNAME=VALUE ...]     one kernel; a path makes its folder the source
+ *     kernel_check --all ARCH [FILE]                every shipped kernel of an architecture (of
+ * FILE)
+ *
+ * Registers, spills and warnings are in the output. Exit: 0 all compiled, 1 a kernel failed or the
+ * call is wrong, 4 no compiler.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel_sources.h"
+#include "nvrtc.h"
+#include "shipped.h"
+#include "status.h"
+
+enum { EXIT_NO_COMPILER = 4 };
+
+static int usage(void)
+{
+    (void)fprintf(stderr, "usage: kernel_check ARCH FILE [-DNAME=VALUE ...]\n"
+                          "       kernel_check --all ARCH [FILE]\n");
+    return EXIT_FAILURE;
+}
+
+/** Splits -DNAME=VALUE in place; false if it is not that. */
+static bool add_define(dllm_kernel_spec *spec, char *argument)
+{
+    char *equals = strchr(argument, '=');
+    if (strncmp(argument, "-D", 2) != 0 || !equals || spec->define_count == DLLM_DEFINES_MAX)
+        return false;
+    char *end = NULL;
+    errno = 0;
+    const int64_t value = strtoll(equals + 1, &end, 0);
+    if (errno || end == equals + 1 || *end) return false;
+    *equals = '\0';
+    dllm__kernel_define(spec, argument + 2, value);
+    return true;
+}
+
+/** Takes a path apart: its folder becomes where kernel files are read. */
+static const char *choose_folder(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (!slash) return path;
+    *slash = '\0';
+    return setenv("DLLM_KERNEL_DIR", *path ? path : "/", 1) == 0 ? slash + 1 : NULL;
+}
+
+static void print_title(const dllm_kernel_spec *spec)
+{
+    (void)printf("%s %s", spec->arch, spec->file);
+    for (int i = 0; i < spec->define_count; i++)
+        (void)printf(" -D%s=%" PRId64, spec->defines[i].name, spec->defines[i].value);
+    (void)printf("\n");
+}
+
+static bool check(const dllm_nvrtc *nvrtc, const dllm_kernel_spec *spec)
+{
+    dllm_source_set sources;
+    dllm_compile_request request;
+    dllm_compile_answer answer;
+    print_title(spec);
+    if (dllm__sources_collect(&sources, spec->file) != DLLM_OK) {
+        (void)printf("%s\n", dllm_last_error());
+        return false;
+    }
+    dllm__request_fill(&request, spec, &sources);
+    (void)snprintf(request.options.text[request.options.count++], DLLM_KERNEL_OPTION_BYTES,
+                   "--ptxas-options=-v");
+    dllm__nvrtc_compile(&answer, nvrtc, &request);
+    const bool compiled = answer.outcome == DLLM_COMPILED;
+    (void)printf("%s", answer.log ? answer.log : "");
+    if (compiled)
+        (void)printf("cubin of %zu bytes\n", answer.cubin_bytes);
+    else
+        (void)printf("not compiled: %s\n", answer.reason);
+    dllm__answer_release(&answer);
+    dllm__sources_release(&sources);
+    return compiled;
+}
+
+/** A list that fills its room may have been cut: that is a failure too. */
+static int check_shipped(const dllm_nvrtc *nvrtc, const char *arch, const char *file)
+{
+    static dllm_kernel_spec specs[DLLM_SHIPPED_MAX];
+    const int count = dllm__shipped_kernels(specs, DLLM_SHIPPED_MAX, arch);
+    int checked = 0;
+    int failed = 0;
+    for (int i = 0; i < count; i++) {
+        if (file && strcmp(specs[i].file, file) != 0) continue;
+        checked++;
+        failed += !check(nvrtc, &specs[i]);
+    }
+    (void)printf("%d kernels of %s for %s checked, %d failed\n", checked, file ? file : "all files",
+                 arch, failed);
+    return checked == 0 || failed || count >= DLLM_SHIPPED_MAX ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int check_one(const dllm_nvrtc *nvrtc, const char *arch, int count, char **arguments)
+{
+    dllm_kernel_spec spec = {.entry = ""};
+    if (snprintf(spec.arch, sizeof spec.arch, "%s", arch) >= (int)sizeof spec.arch) return usage();
+    spec.file = choose_folder(arguments[0]);
+    if (!spec.file) return usage();
+    for (int i = 1; i < count; i++)
+        if (!add_define(&spec, arguments[i])) return usage();
+    return check(nvrtc, &spec) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    static dllm_nvrtc nvrtc;
+    if (argc < 3) return usage();
+    const bool all = strcmp(argv[1], "--all") == 0;
+    if (all && argc > 4) return usage();
+    if (dllm__nvrtc_open(&nvrtc) != DLLM_OK) {
+        (void)printf("no compiler: %s\n", dllm_last_error());
+        return EXIT_NO_COMPILER;
+    }
+    (void)printf("NVRTC %d.%d, %s\n", nvrtc.major, nvrtc.minor, nvrtc.path);
+    return all ? check_shipped(&nvrtc, argv[2], argc > 3 ? argv[3] : NULL)
+               : check_one(&nvrtc, argv[1], argc - 2, argv + 2);
+}
