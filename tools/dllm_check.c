@@ -1,0 +1,171 @@
+/*
+ * dllm_check.c - dllm-check: runs the case files on a device and says which cases pass
+ */
+#include "check_rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_PASSED = 0, EXIT_USAGE = 1, EXIT_SOME_FAILED = 2, EXIT_NO_DEVICE = 3 };
+
+static const char usage[] =
+    "usage: dllm-check rows FILE [--device cpu|cuda[:N]] [--op head|sampler] [--family NAME]\n"
+    "                            [--large]\n"
+    "       dllm-check decode FILE\n"
+    "\n"
+    "Runs the cases of FILE (tests/cases/row_cases.json has their format) through the library.\n"
+    "\n"
+    "  --device cpu|cuda[:N]  where to run; cpu by default, cuda is cuda:0\n"
+    "  --op head|sampler      one operation; both by default\n"
+    "  --family NAME          one kernel family for the operation that has it; by default every\n"
+    "                         one that can take the case\n"
+    "  --large                also the cases that need several GB\n"
+    "  --help                 this text\n"
+    "\n"
+    "One line a case: PASS id, FAIL id: got, wanted, or SKIP id: needs NAME; the last line "
+    "counts.\n"
+    "Exit status: 0 none failed, 1 usage or unreadable file, 2 some failed, 3 no such device.\n";
+
+typedef struct check_options {
+    const char *file;
+    const char *family;
+    int device;
+    unsigned operations;
+    bool large;
+} check_options;
+
+static bool parse_device(check_options *out, const char *value)
+{
+    if (strcmp(value, "cpu") == 0) {
+        out->device = DLLM_DEVICE_CPU;
+        return true;
+    }
+    if (strncmp(value, "cuda", 4) != 0) return false;
+    out->device = 0;
+    if (value[4] == '\0') return true;
+    char *end = NULL;
+    const long ordinal = strtol(value + 5, &end, 10);
+    if (value[4] != ':' || end == value + 5 || *end || ordinal < 0 || ordinal > 1023) return false;
+    out->device = (int)ordinal;
+    return true;
+}
+
+/* Takes one option with its value. */
+static bool parse_value(check_options *out, const char *name, const char *value,
+                        dllm_message *message)
+{
+    if (!value) return DLLM_REFUSE(message, "%s has no value", name);
+    if (strcmp(name, "--device") == 0) {
+        return parse_device(out, value) ||
+               DLLM_REFUSE(message, "--device \"%s\" is not cpu, cuda or cuda:N", value);
+    }
+    if (strcmp(name, "--op") == 0) {
+        out->operations = strcmp(value, "head") == 0      ? CHECK_HEAD
+                          : strcmp(value, "sampler") == 0 ? CHECK_SAMPLER
+                                                          : 0;
+        return out->operations || DLLM_REFUSE(message, "--op \"%s\" is not head or sampler", value);
+    }
+    out->family = value;
+    return true;
+}
+
+static bool check_family_option(const check_options *options, dllm_message *message)
+{
+    const bool on_cpu = options->device == DLLM_DEVICE_CPU;
+    dllm_message names;
+    if (!options->family || check_family_exists(options->family, on_cpu, options->operations))
+        return true;
+    check_family_names(&names, on_cpu, options->operations);
+    return DLLM_REFUSE(message, "--family \"%s\" is not one of %s", options->family, names.text);
+}
+
+static bool parse_options(check_options *out, int count, char **arguments, dllm_message *message)
+{
+    *out = (check_options){.device = DLLM_DEVICE_CPU, .operations = CHECK_HEAD | CHECK_SAMPLER};
+    for (int i = 0; i < count; i++) {
+        const char *argument = arguments[i];
+        if (strcmp(argument, "--large") == 0) {
+            out->large = true;
+        } else if (strcmp(argument, "--device") == 0 || strcmp(argument, "--op") == 0 ||
+                   strcmp(argument, "--family") == 0) {
+            i++;
+            if (!parse_value(out, argument, i < count ? arguments[i] : NULL, message)) return false;
+        } else if (argument[0] == '-') {
+            return DLLM_REFUSE(message,
+                               "option \"%s\" is not --device, --op, --family, --large or --help",
+                               argument);
+        } else if (out->file) {
+            return DLLM_REFUSE(message, "\"%s\" is a second file, one is taken", argument);
+        } else {
+            out->file = argument;
+        }
+    }
+    if (!out->file) return DLLM_REFUSE(message, "no case file is given");
+    return check_family_option(out, message);
+}
+
+static int run_cases(row_checker *checker, const row_cases *cases)
+{
+    static const char *const words[] = {"PASS", "FAIL", "SKIP"};
+    int counts[3] = {0};
+    for (int64_t i = 0; i < cases->count; i++) {
+        dllm_message why;
+        const check_verdict verdict = row_checker_run(checker, &cases->cases[i], &why);
+        counts[verdict]++;
+        if (verdict == CHECK_PASS)
+            printf("%s %s\n", words[verdict], cases->cases[i].id);
+        else
+            printf("%s %s: %s%s\n", words[verdict], cases->cases[i].id,
+                   verdict == CHECK_SKIP ? "needs " : "", why.text);
+        (void)fflush(stdout);
+    }
+    printf("%d passed, %d failed, %d skipped\n", counts[CHECK_PASS], counts[CHECK_FAIL],
+           counts[CHECK_SKIP]);
+    return counts[CHECK_FAIL] ? EXIT_SOME_FAILED : EXIT_PASSED;
+}
+
+static int check_rows(const check_options *options)
+{
+    dllm_message message;
+    row_cases cases;
+    row_checker checker;
+    int status = EXIT_NO_DEVICE;
+    if (!row_cases_load(&cases, options->file, &message)) {
+        (void)fprintf(stderr, "dllm-check: %s\n", message.text);
+        return EXIT_USAGE;
+    }
+    if (!row_checker_open(&checker, options->device, &message)) {
+        (void)fprintf(stderr, "dllm-check: %s\n", message.text);
+        goto done;
+    }
+    checker.operations = options->operations;
+    checker.family = options->family;
+    checker.large = options->large;
+    status = run_cases(&checker, &cases);
+    row_checker_close(&checker);
+done:
+    row_cases_release(&cases);
+    return status;
+}
+
+int main(int count, char **arguments)
+{
+    dllm_message message;
+    check_options options;
+    for (int i = 1; i < count; i++)
+        if (strcmp(arguments[i], "--help") == 0) {
+            (void)fputs(usage, stdout);
+            return EXIT_PASSED;
+        }
+    if (count < 2)
+        dllm_message_set(&message, "a command is missing: rows or decode");
+    else if (strcmp(arguments[1], "decode") == 0)
+        dllm_message_set(&message, "decode is not built yet");
+    else if (strcmp(arguments[1], "rows") != 0)
+        dllm_message_set(&message, "command \"%s\" is not rows or decode", arguments[1]);
+    else if (parse_options(&options, count - 2, arguments + 2, &message))
+        return check_rows(&options);
+    (void)fprintf(stderr, "dllm-check: %s\n(dllm-check --help tells more)\n", message.text);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,82 @@
+/*
+ * row_run.h - one head or sampler call on a device, with everything around it watched
+ *
+ * Inputs end exactly where their last element ends and lie no better aligned than they must,
+ * outputs and workspace lie between guard bytes. The call is made twice with outputs and workspace
+ * poisoned differently: an element that is not written, or that depends on the workspace, differs.
+ */
+#ifndef ROW_RUN_H
+#define ROW_RUN_H
+
+#include "device_memory.h"
+#include "message.h"
+#include "row_output.h"
+
+/** A call: host data, which row_run copies to the device. Zero fields have dllm.h's defaults. */
+typedef struct row_problem {
+    bool is_head;
+    bool
+        repeated; /* hidden holds 2 rows: the second is the last source row, the first all others */
+    dllm_type hidden_type; /* sampler: of the logits */
+    dllm_type weight_type;
+    dllm_id_type id_type;
+    dllm_id_type index_type;
+    int64_t rows;
+    int64_t rows_max; /* 0 = rows */
+    int64_t vocab;
+    int64_t depth;
+    int64_t valid_vocab;
+    int64_t vocab_offset;
+    int64_t source_rows; /* with row_index; else rows */
+    int64_t hidden_stride;
+    int64_t weight_stride;
+    const void *hidden; /* sampler: the logits */
+    const void *weight;
+    const int64_t *row_index; /* converted to index_type */
+    uint32_t outputs;
+    uint32_t behaviour;
+    int32_t alignment_bytes;
+    const char *family;
+    float scale;
+    float softcap;
+    dllm_type round_logits;
+    const float *bias;       /* (vocab) */
+    const int64_t *suppress; /* (suppress_count) */
+    int64_t suppress_count;
+    const int64_t *target;    /* (rows), converted to id_type */
+    const float *temperature; /* (rows) */
+    const uint64_t *row_key;  /* (rows) */
+    const uint64_t *seed;     /* (1) */
+    const uint32_t *noise;    /* (rows, vocab, 2) */
+} row_problem;
+
+/** Outputs of a call on the host. */
+typedef struct row_result {
+    void *data[ROW_OUTPUTS]; /* NULL where it was not asked for */
+    dllm_id_type id_type;
+    dllm_plan_information plan;
+    size_t workspace_bytes;
+    dllm_message message; /* why it was refused, or what went wrong */
+} row_result;
+
+typedef enum row_outcome {
+    ROW_RAN,
+    ROW_UNSUPPORTED, /* prepare answered DLLM_UNSUPPORTED */
+    ROW_NO_MEMORY,   /* the device has no memory for the buffers */
+    ROW_FAILED       /* another status, a guard overwritten, an input changed, unequal runs */
+} row_outcome;
+
+/** Prepares the problem's plan; prepare_bits are DLLM_PREPARE_ bits. */
+dllm_status row_prepare(dllm_plan **out, dllm_context *context, const row_problem *problem,
+                        uint32_t prepare_bits);
+
+/** Makes the call. Release out with row_result_release whatever is answered. */
+row_outcome row_run(row_result *out, device_memory *memory, dllm_context *context,
+                    const row_problem *problem);
+
+/** Output of a row as a number: ids and flags are exact in a double. */
+double row_result_value(const row_result *result, int output, int64_t row);
+
+void row_result_release(row_result *result);
+
+#endif
