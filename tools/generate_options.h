@@ -1,0 +1,33 @@
+/*
+ * generate_options.h - the command line of dllm-generate
+ */
+#ifndef DLLM_TOOL_GENERATE_OPTIONS_H
+#define DLLM_TOOL_GENERATE_OPTIONS_H
+
+#include "llada.h"
+#include "message.h"
+
+#include <stdbool.h>
+
+typedef struct dllm_generate_options {
+    const char *model;
+    const char *prompt;
+    const char *family; /* NULL: the library chooses */
+    int device;         /* an ordinal or DLLM_DEVICE_CPU */
+    int threads;        /* 0: all processors */
+    bool ids;
+    bool help;
+    dllm_llada_options decode; /* without the mask id */
+} dllm_generate_options;
+
+/** What --help prints. */
+extern const char dllm_generate_help[];
+
+/**
+ * Reads the command line; with --help nothing else counts. False with a message that names the
+ * option, its value and the rule.
+ */
+bool dllm_generate_options_read(dllm_generate_options *out, int count, char **arguments,
+                                dllm_message *message);
+
+#endif
