@@ -1,0 +1,222 @@
+/*
+ * dllm_tune.c - the command line of the kernel cache: what is there, what is missing, fill it
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tune.h"
+
+/* What every help text ends with. */
+#define COMMON_HELP                                                                                \
+    "  --json          the result as one JSON object on stdout\n"                                  \
+    "  -q, --quiet     the result alone\n"                                                         \
+    "  -v, --verbose   also what the library logs\n"                                               \
+    "  -h, --help      this text\n"
+
+static const char doctor_help[] = "usage: dllm-tune doctor [options]\n"
+                                  "Says what the library finds on this machine: driver, devices, "
+                                  "compiler, cuBLAS, cache folder,\n"
+                                  "variables, and whether a kernel can be compiled. Ends with 0 "
+                                  "whatever it finds.\n\n" COMMON_HELP;
+
+static const char prebuild_help[] =
+    "usage: dllm-tune prebuild --arch ARCH [--arch ARCH ...] [--set NAME ...] [options]\n"
+    "Compiles the kernels that heads need into the cache folder. Needs no GPU.\n"
+    "The last line is \"N kernels, C compiled, K already cached\".\n\n"
+    "  --arch ARCH     sm_75, sm_80, sm_86, sm_89, sm_90a, sm_100 or sm_120\n"
+    "  --set NAME      the head of a model, llada-8b for instance; an unknown name lists all\n"
+    "                  (default: all of them)\n"
+    "  --jobs N        worker processes (one a core)\n"
+    "  --dry-run       say what would be compiled, write nothing\n" COMMON_HELP
+    "\nexit status: 0 done, 1 usage, 2 some kernels failed, 4 no compiler, 5 the cache folder "
+    "cannot\n"
+    "be used, 130 interrupted (what was compiled is kept)\n";
+
+static const char list_help[] =
+    "usage: dllm-tune list [options]\n"
+    "Lists the kernels in the cache folder.\n\n" COMMON_HELP
+    "\nexit status: 0 done, 1 usage, 5 the cache folder cannot be used\n";
+
+static const char verify_help[] =
+    "usage: dllm-tune verify [--repair [--dry-run]] [options]\n"
+    "Reads every entry of the cache folder whole and checks its digests.\n\n"
+    "  --repair        move bad entries aside, to v1/bad\n"
+    "  --dry-run       with --repair: say what would be moved\n" COMMON_HELP
+    "\nexit status: 0 all are good (or repaired), 1 usage, 2 some are bad, 5 the cache folder "
+    "cannot be\n"
+    "used\n";
+
+static const char general_help[] =
+    "usage: dllm-tune COMMAND [options]\n\n"
+    "  doctor      what the library finds on this machine\n"
+    "  prebuild    compile the kernels of an architecture, without a GPU\n"
+    "  list        the kernels in the cache folder\n"
+    "  verify      read every entry of the cache folder and check it\n\n"
+    "dllm-tune COMMAND --help tells a command's options.\n";
+
+/* Letters of the options that a command takes, as bits. */
+enum { TAKES_COMMON = 1, TAKES_DRY_RUN = 2, TAKES_PREBUILD = 4, TAKES_REPAIR = 8 };
+
+static const struct command {
+    const char *name;
+    int (*run)(const tune_options *options);
+    const char *help;
+    int takes;
+} commands[] = {
+    {"doctor", tune_doctor, doctor_help, TAKES_COMMON},
+    {"prebuild", tune_prebuild, prebuild_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_PREBUILD},
+    {"list", tune_list, list_help, TAKES_COMMON},
+    {"verify", tune_verify, verify_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_REPAIR},
+};
+
+/* Known, and not in this version. */
+static const char *const unbuilt[] = {"tune",   "capture", "show", "stat", "merge",
+                                      "export", "import",  "trim", "clear"};
+
+enum { ARCH = 256, SET, JOBS, DRY_RUN, REPAIR, JSON };
+
+static const struct option long_options[] = {
+    {"arch", required_argument, NULL, ARCH}, {"set", required_argument, NULL, SET},
+    {"jobs", required_argument, NULL, JOBS}, {"dry-run", no_argument, NULL, DRY_RUN},
+    {"repair", no_argument, NULL, REPAIR},   {"json", no_argument, NULL, JSON},
+    {"quiet", no_argument, NULL, 'q'},       {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+};
+
+int tune_fail(int code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)fflush(stdout);
+    (void)fputs("dllm-tune: ", stderr);
+    (void)vfprintf(stderr, format, arguments);
+    (void)fputc('\n', stderr);
+    va_end(arguments);
+    return code;
+}
+
+static void print_line(void *user, const char *line)
+{
+    (void)user;
+    (void)fprintf(stderr, "dllm: %s\n", line);
+}
+
+dllm_log tune_log(const tune_options *options)
+{
+    return (dllm_log){.function = options->verbose ? print_line : NULL, .user = NULL};
+}
+
+static int add_name(tune_names *names, const char *name)
+{
+    if (names->count == TUNE_NAMES_MAX)
+        return tune_fail(TUNE_USAGE, "more than %d values of one option", TUNE_NAMES_MAX);
+    names->text[names->count++] = name;
+    return TUNE_DONE;
+}
+
+static int read_jobs(tune_options *out, const char *text)
+{
+    char *end = NULL;
+    errno = 0;
+    const long jobs = strtol(text, &end, 10);
+    if (errno || end == text || *end || jobs < 1 || jobs > 1024)
+        return tune_fail(TUNE_USAGE, "--jobs %s is not a number from 1 to 1024", text);
+    out->jobs = (int)jobs;
+    return TUNE_DONE;
+}
+
+/* The bit of `takes` that an option needs. */
+static int needs(int option)
+{
+    switch (option) {
+    case ARCH:
+    case SET:
+    case JOBS:
+        return TAKES_PREBUILD;
+    case DRY_RUN:
+        return TAKES_DRY_RUN;
+    case REPAIR:
+        return TAKES_REPAIR;
+    default:
+        return TAKES_COMMON;
+    }
+}
+
+static int read_option(tune_options *out, int option, const char *value)
+{
+    switch (option) {
+    case ARCH:
+        return add_name(&out->arches, value);
+    case SET:
+        return add_name(&out->sets, value);
+    case JOBS:
+        return read_jobs(out, value);
+    case DRY_RUN:
+        out->dry_run = true;
+        break;
+    case REPAIR:
+        out->repair = true;
+        break;
+    case JSON:
+        out->json = true;
+        break;
+    case 'q':
+        out->quiet = true;
+        break;
+    default:
+        out->verbose = true;
+        break;
+    }
+    return TUNE_DONE;
+}
+
+static int run_command(const struct command *command, int argc, char **argv)
+{
+    tune_options options = {0};
+    opterr = 0; /* getopt would speak in the name of argv[0], here the command's */
+    for (;;) {
+        const int option = getopt_long(argc, argv, "qvh", long_options, NULL);
+        if (option == -1) break;
+        if (option == 'h') {
+            (void)fputs(command->help, stdout);
+            return TUNE_DONE;
+        }
+        if (option == '?' || !(command->takes & needs(option)))
+            return tune_fail(TUNE_USAGE, "%s does not take %s, or not so; try dllm-tune %s --help",
+                             command->name, argv[optind - 1], command->name);
+        const int status = read_option(&options, option, optarg);
+        if (status != TUNE_DONE) return status;
+    }
+    if (optind < argc)
+        return tune_fail(TUNE_USAGE, "%s does not take %s; try dllm-tune %s --help", command->name,
+                         argv[optind], command->name);
+    if (options.dry_run && (command->takes & TAKES_REPAIR) && !options.repair)
+        return tune_fail(TUNE_USAGE, "--dry-run goes with --repair: verify alone writes nothing");
+    return command->run(&options);
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        (void)fputs(general_help, stdout);
+        return TUNE_DONE;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(name, commands[i].name) == 0)
+            return run_command(&commands[i], argc - 1, argv + 1);
+    }
+    for (size_t i = 0; i < sizeof unbuilt / sizeof unbuilt[0]; i++) {
+        if (strcmp(name, unbuilt[i]) == 0)
+            return tune_fail(
+                TUNE_USAGE,
+                "%s is not built in this version; doctor, prebuild, list and verify are", name);
+    }
+    if (name[0]) (void)tune_fail(TUNE_USAGE, "%s is not a command", name);
+    (void)fputs(general_help, stderr);
+    return TUNE_USAGE;
+}

@@ -1,0 +1,51 @@
+/*
+ * tune.h - what the subcommands of dllm-tune share: their options and exit codes
+ */
+#ifndef TUNE_H
+#define TUNE_H
+
+#include <stdbool.h>
+
+#include "log.h"
+
+enum {
+    TUNE_DONE = 0,
+    TUNE_USAGE = 1,
+    TUNE_SOME_FAILED = 2,
+    TUNE_NO_COMPILER = 4,
+    TUNE_NO_CACHE = 5,
+    TUNE_INTERRUPTED = 130
+};
+
+enum { TUNE_NAMES_MAX = 64 };
+
+/** Values of an option that may be given again. */
+typedef struct tune_names {
+    int count;
+    const char *text[TUNE_NAMES_MAX];
+} tune_names;
+
+typedef struct tune_options {
+    bool json;
+    bool quiet;
+    bool verbose;
+    bool dry_run;
+    bool repair;
+    int jobs; /* 0: a worker a core */
+    tune_names arches;
+    tune_names sets;
+} tune_options;
+
+/** The subcommands; each returns an exit code. */
+int tune_doctor(const tune_options *options);
+int tune_prebuild(const tune_options *options);
+int tune_list(const tune_options *options);
+int tune_verify(const tune_options *options);
+
+/** With -v lines of the library go to stderr, else where DLLM_LOG says. */
+dllm_log tune_log(const tune_options *options);
+
+/** Prints "dllm-tune: ..." on stderr and returns `code`. */
+int tune_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

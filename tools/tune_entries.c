@@ -1,0 +1,167 @@
+/*
+ * tune_entries.c - list and verify: the entries of the user's cache folder
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "entry_store.h"
+#include "entry_walk.h"
+#include "tune.h"
+#include "tune_kernel.h"
+#include "tune_store.h"
+
+typedef struct entry_tally {
+    const tune_options *options;
+    dllm_entry_store *store; /* with --repair: moves bad entries aside */
+    json_t *rows;            /* with --json */
+    int entries;
+    int bad;
+    int moved;
+    int ignored;
+    int64_t bytes;
+} entry_tally;
+
+/* Since the file was written. */
+static double age_seconds(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 ? difftime(time(NULL), status.st_mtime) : 0.0;
+}
+
+/* "3 d", "2 h", "5 min" or "12 s". */
+static void age_text(char out[16], double seconds)
+{
+    if (seconds >= 2.0 * 86400.0)
+        (void)snprintf(out, 16, "%.0f d", seconds / 86400.0);
+    else if (seconds >= 2.0 * 3600.0)
+        (void)snprintf(out, 16, "%.0f h", seconds / 3600.0);
+    else if (seconds >= 120.0)
+        (void)snprintf(out, 16, "%.0f min", seconds / 60.0);
+    else
+        (void)snprintf(out, 16, "%.0f s", seconds);
+}
+
+static void count_entry(entry_tally *tally, const dllm_entry_report *report)
+{
+    tally->entries++;
+    tally->bytes += (int64_t)report->file_bytes;
+    tally->ignored += report->ignored;
+    tally->bad += report->reason && !report->ignored;
+}
+
+static json_t *entry_json(const dllm_entry_report *report, const tune_kernel *kernel)
+{
+    return json_pack("{ss ss ss ss ss sI sf sb ss}", "file", report->name, "program",
+                     kernel->program, "arch", kernel->arch, "defines", kernel->defines, "compiler",
+                     report->build, "bytes", (json_int_t)report->file_bytes, "age_seconds",
+                     age_seconds(report->path), "good", report->reason == NULL, "reason",
+                     report->reason ? report->reason : "");
+}
+
+static void list_entry(void *user, const dllm_entry_report *report)
+{
+    entry_tally *tally = user;
+    tune_kernel kernel;
+    char age[16];
+    count_entry(tally, report);
+    tune_kernel_of_key(&kernel, report->key_text);
+    if (tally->options->json) {
+        (void)json_array_append_new(tally->rows, entry_json(report, &kernel));
+        return;
+    }
+    if (tally->options->quiet) {
+        (void)printf("%s\n", report->name);
+        return;
+    }
+    age_text(age, age_seconds(report->path));
+    (void)printf("%-20s %-7s %9zu  %-10s %8s  %s\n", kernel.program, kernel.arch,
+                 report->file_bytes, report->build, age,
+                 report->reason ? report->reason : kernel.defines);
+    if (tally->options->verbose) (void)printf("    %s\n", report->path);
+}
+
+static const char *outcome_of(const entry_tally *tally, const dllm_entry_report *report)
+{
+    if (!report->reason) return "GOOD";
+    if (report->ignored) return "IGNORED";
+    if (!tally->store) return "BAD";
+    return dllm__entry_store_quarantine(tally->store, report->folder, report->name, report->reason)
+               ? "MOVED"
+               : "STUCK";
+}
+
+static void verify_entry(void *user, const dllm_entry_report *report)
+{
+    entry_tally *tally = user;
+    const char *outcome = outcome_of(tally, report);
+    count_entry(tally, report);
+    tally->moved += strcmp(outcome, "MOVED") == 0;
+    if (tally->options->json && report->reason)
+        (void)json_array_append_new(tally->rows, json_pack("{ss ss ss ss}", "file", report->name,
+                                                           "path", report->path, "outcome", outcome,
+                                                           "reason", report->reason));
+    else if (!tally->options->json && (report->reason || tally->options->verbose))
+        (void)printf("%s %s%s%s\n", outcome, report->path, report->reason ? ": " : "",
+                     report->reason ? report->reason : "");
+}
+
+int tune_list(const tune_options *options)
+{
+    dllm_cache_dir dir;
+    entry_tally tally = {.options = options};
+    const int status = tune_store_find(&dir);
+    if (status != TUNE_DONE) return status;
+    tally.rows = json_array();
+    if (!options->json && !options->quiet)
+        (void)printf("%-20s %-7s %9s  %-10s %8s  %s\n", "program", "arch", "bytes", "compiler",
+                     "age", "specialised to");
+    dllm__entry_walk(&dir, list_entry, &tally);
+    if (options->json)
+        tune_print_json(json_pack("{ss ss sO si sI}", "folder", dir.path, "variable", dir.variable,
+                                  "entries", tally.rows, "count", tally.entries, "bytes",
+                                  (json_int_t)tally.bytes));
+    else if (!options->quiet)
+        (void)printf("%d entries, %lld bytes in %s\n", tally.entries, (long long)tally.bytes,
+                     dir.path);
+    json_decref(tally.rows);
+    return TUNE_DONE;
+}
+
+static void report_verified(const entry_tally *tally, const dllm_cache_dir *dir)
+{
+    const tune_options *options = tally->options;
+    if (options->json) {
+        tune_print_json(json_pack("{ss sO si si si si}", "folder", dir->path, "bad_entries",
+                                  tally->rows, "entries", tally->entries, "bad", tally->bad,
+                                  "ignored", tally->ignored, "moved", tally->moved));
+        return;
+    }
+    (void)printf("%d entries, %d bad", tally->entries, tally->bad);
+    if (tally->ignored > 0) (void)printf(", %d ignored", tally->ignored);
+    if (options->repair && options->dry_run)
+        (void)printf(", %d would be moved aside", tally->bad);
+    else if (options->repair)
+        (void)printf(", %d moved aside", tally->moved);
+    (void)putchar('\n');
+}
+
+int tune_verify(const tune_options *options)
+{
+    dllm_cache_dir dir;
+    const dllm_log log = tune_log(options);
+    entry_tally tally = {.options = options};
+    const int status = tune_store_find(&dir);
+    if (status != TUNE_DONE) return status;
+    if (options->repair && !options->dry_run &&
+        dllm__entry_store_create(&tally.store, &dir, &log, NULL) != DLLM_OK)
+        return tune_fail(TUNE_NO_CACHE, "%s", dllm_last_error());
+    tally.rows = json_array();
+    dllm__entry_walk(&dir, verify_entry, &tally);
+    report_verified(&tally, &dir);
+    json_decref(tally.rows);
+    dllm__entry_store_destroy(tally.store);
+    return tally.moved < tally.bad ? TUNE_SOME_FAILED : TUNE_DONE;
+}

@@ -1,0 +1,163 @@
+/*
+ * tune_workers.c - forks, hands out kernels, gathers outcomes, minds signals
+ */
+#include "tune_workers.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernel_cache.h"
+
+_Static_assert(sizeof(tune_outcome) <= PIPE_BUF, "an outcome must pass the pipe in one piece");
+
+enum { POLL_MS = 500 };
+
+/* Shared by all processes. */
+typedef struct shared_state {
+    atomic_int next; /* first kernel that nobody took */
+    atomic_bool stop;
+} shared_state;
+
+typedef struct worker_pool {
+    const tune_work *work;
+    shared_state *shared;
+    int outcomes; /* the pipe's end to read from */
+    pid_t *workers;
+    int count;
+} worker_pool;
+
+static volatile sig_atomic_t signals_seen;
+
+static void note_signal(int number)
+{
+    (void)number;
+    signals_seen = signals_seen + 1;
+}
+
+static void fill_outcome(tune_outcome *out, dllm_kernel_cache *cache, const dllm_kernel_spec *spec)
+{
+    dllm_kernel_origin origin = {0};
+    out->status = dllm__kernel_prebuild(&origin, cache, spec);
+    out->compiled = origin.source == DLLM_KERNEL_COMPILED;
+    out->stored = origin.stored;
+    out->compile_ms = origin.compile_ms;
+    if (out->status != DLLM_OK)
+        (void)snprintf(out->message, sizeof out->message, "%s", dllm_last_error());
+}
+
+/* The life of a worker. It leaves Ctrl-C, which reaches the whole process group, to its parent. */
+static int work_until_done(const tune_work *work, shared_state *shared, int outcomes)
+{
+    dllm_kernel_cache *cache = NULL;
+    (void)signal(SIGINT, SIG_IGN);
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const dllm_status created = dllm__kernel_cache_create(&cache, NULL, &work->log);
+    while (!atomic_load(&shared->stop)) {
+        tune_outcome outcome = {.index = atomic_fetch_add(&shared->next, 1), .status = created};
+        if (outcome.index >= work->count) break;
+        if (created == DLLM_OK)
+            fill_outcome(&outcome, cache, &work->specs[outcome.index]);
+        else
+            (void)snprintf(outcome.message, sizeof outcome.message, "%s", dllm_last_error());
+        if (write(outcomes, &outcome, sizeof outcome) != (ssize_t)sizeof outcome) break;
+    }
+    dllm__kernel_cache_destroy(cache);
+    return 0;
+}
+
+static bool start_workers(worker_pool *pool)
+{
+    int ends[2];
+    if (pipe(ends) != 0) return false;
+    (void)fflush(NULL); /* a copy of unwritten text in a worker would be written twice */
+    const int wanted = pool->work->jobs < pool->work->count ? pool->work->jobs : pool->work->count;
+    while (pool->count < wanted) {
+        const pid_t child = fork();
+        if (child == 0) {
+            (void)close(ends[0]);
+            _exit(work_until_done(pool->work, pool->shared, ends[1]));
+        }
+        if (child < 0) break;
+        pool->workers[pool->count++] = child;
+    }
+    (void)close(ends[1]);
+    pool->outcomes = ends[0];
+    return pool->count > 0;
+}
+
+static void kill_workers(const worker_pool *pool)
+{
+    for (int i = 0; i < pool->count; i++)
+        (void)kill(pool->workers[i], SIGKILL);
+}
+
+/* Reads outcomes until every worker has closed its end of the pipe. */
+static void gather(const worker_pool *pool)
+{
+    const tune_work *work = pool->work;
+    for (;;) {
+        struct pollfd wanted = {.fd = pool->outcomes, .events = POLLIN};
+        const int ready = poll(&wanted, 1, POLL_MS);
+        if (signals_seen > 0) atomic_store(&pool->shared->stop, true);
+        if (signals_seen > 1) kill_workers(pool);
+        if (ready < 0 && errno != EINTR) return;
+        if (ready <= 0) {
+            (void)work->visit(work->user, NULL);
+            continue;
+        }
+        tune_outcome outcome;
+        const ssize_t got = read(pool->outcomes, &outcome, sizeof outcome);
+        if (got < 0 && errno == EINTR) continue;
+        if (got != (ssize_t)sizeof outcome) return;
+        if (!work->visit(work->user, &outcome)) atomic_store(&pool->shared->stop, true);
+    }
+}
+
+static void wait_for_workers(const worker_pool *pool)
+{
+    for (int i = 0; i < pool->count; i++) {
+        while (waitpid(pool->workers[i], NULL, 0) < 0 && errno == EINTR) {
+            if (signals_seen > 1) kill_workers(pool);
+        }
+    }
+}
+
+tune_end tune_workers_run(const tune_work *work)
+{
+    worker_pool pool = {.work = work};
+    struct sigaction before[2];
+    struct sigaction noting = {.sa_handler = note_signal}; /* no SA_RESTART: poll must wake up */
+    tune_end end = TUNE_END_FAILED;
+    if (work->count == 0) return TUNE_END_DONE;
+    pool.workers = calloc((size_t)work->jobs, sizeof *pool.workers);
+    pool.shared =
+        mmap(NULL, sizeof *pool.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (pool.workers && pool.shared != MAP_FAILED) {
+        signals_seen = 0;
+        (void)sigemptyset(&noting.sa_mask);
+        (void)sigaction(SIGINT, &noting, &before[0]);
+        (void)sigaction(SIGTERM, &noting, &before[1]);
+        if (start_workers(&pool)) {
+            gather(&pool);
+            wait_for_workers(&pool);
+            (void)close(pool.outcomes);
+            end = signals_seen > 0 ? TUNE_END_INTERRUPTED : TUNE_END_DONE;
+        }
+        (void)sigaction(SIGINT, &before[0], NULL);
+        (void)sigaction(SIGTERM, &before[1], NULL);
+    }
+    if (pool.shared != MAP_FAILED) (void)munmap(pool.shared, sizeof *pool.shared);
+    free(pool.workers);
+    return end;
+}
