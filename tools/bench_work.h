@@ -1,0 +1,66 @@
+/*
+ * bench_work.h - one operation with its operands in place: prepare, run, check
+ *
+ * A weight or a block of logits that fits in the L2 cache is held several times, and turns rotate
+ * through the copies, so that each run reads from memory. Turn 0 is the one that is checked.
+ */
+#ifndef BENCH_WORK_H
+#define BENCH_WORK_H
+
+#include "bench_pattern.h"
+#include "bench_reference.h"
+#include "device_memory.h"
+
+typedef struct bench_shape {
+    int64_t vocab;
+    int64_t depth; /* 0: rows of logits are given, the operation is the sampler */
+    dllm_type type;
+    int64_t rows_most;
+} bench_shape;
+
+typedef struct bench_work {
+    device_memory *memory;
+    dllm_context *context;
+    bench_shape shape;
+    bench_pattern hidden_pattern; /* sampler: of the logits */
+    bench_pattern weight_pattern;
+    bench_reference reference;
+    char *hidden;        /* (source_rows, width) */
+    int64_t source_rows; /* at least rows_most */
+    char *weight;        /* (copies, vocab, depth); NULL for the sampler */
+    int64_t copies;
+    void *argmax; /* outputs on the device, int32 and float, (rows_most) each */
+    void *lse;
+    void *confidence;
+    bench_outputs outputs; /* the same on the host */
+} bench_work;
+
+/** Places operands and computes the reference of a sample of the rows in `rows`. */
+void bench_work_open(bench_work *out, device_memory *memory, dllm_context *context,
+                     const bench_shape *shape, const int64_t *rows, int row_count);
+void bench_work_close(bench_work *work);
+
+/** The weight of a turn, and the first row of its hidden states or logits. */
+const void *bench_work_weight(const bench_work *work, int64_t turn);
+const void *bench_work_hidden(const bench_work *work, int64_t rows, int64_t turn);
+
+/** Prepares a plan for `rows` rows with all three outputs. */
+dllm_status bench_work_prepare(dllm_plan **out, const bench_work *work, const char *family,
+                               int64_t rows);
+
+/** A prepared plan with the workspace that it was given. */
+typedef struct bench_runner {
+    const bench_work *work;
+    dllm_plan *plan;
+    int64_t rows;
+    void *workspace;
+    size_t workspace_bytes;
+} bench_runner;
+
+/** Enqueues one run on the default stream. */
+dllm_status bench_work_run(const bench_runner *runner, int64_t turn);
+
+/** Runs turn 0 and compares its outputs; 0 if they are right, else `why` says what is not. */
+int bench_work_check(bench_work *work, const bench_runner *runner, char *why, size_t why_bytes);
+
+#endif
