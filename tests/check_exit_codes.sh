@@ -1,0 +1,56 @@
+#!/bin/sh
+# check_exit_codes.sh - dllm-check: exit status and last or only line of each way to call it
+#
+#     check_exit_codes.sh path/to/dllm-check path/to/row_cases.json
+set -u
+check=$1
+cases=$2
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+failed=0
+
+# expect STATUS PATTERN ARGUMENTS...: the exit status, and a line of the output that matches
+expect() {
+    status=$1
+    pattern=$2
+    shift 2
+    "$check" "$@" >"$folder/output" 2>&1
+    got=$?
+    if [ "$got" -ne "$status" ] || ! grep -q -- "$pattern" "$folder/output"; then
+        echo "dllm-check $*: status $got, wanted $status and a line like '$pattern':"
+        cat "$folder/output"
+        failed=1
+    fi
+}
+
+# a right case, and the same with a wrong answer
+cat >"$folder/right.json" <<'END'
+{"meta": {"format": 1}, "cases": [{"id": "one", "V": 2, "rows": [
+  {"logits": [1, 2], "expected": {"argmax": 1, "max": 2.0, "flags": []}, "tol": {}}]}]}
+END
+sed 's/"argmax": 1/"argmax": 0/' "$folder/right.json" >"$folder/wrong.json"
+sed 's/"logits": \[1, 2\]/"logits": [1]/' "$folder/right.json" >"$folder/short.json"
+
+expect 0 '^usage: dllm-check' --help
+expect 0 '^PASS one$' rows "$folder/right.json"
+expect 0 '^1 passed, 0 failed, 0 skipped$' rows "$folder/right.json" --op head --family cpu
+expect 2 '^FAIL one: got 1, wanted 0 ' rows "$folder/wrong.json" --device cpu --op sampler
+expect 2 '^0 passed, 1 failed, 0 skipped$' rows "$folder/wrong.json"
+expect 0 '^SKIP offset_64bit: needs --large$' rows "$cases"
+expect 0 ' passed, 0 failed, ' rows "$cases"
+expect 1 'a command is missing'
+expect 1 'command "columns" is not rows or decode' columns "$cases"
+expect 1 'decode is not built yet' decode "$cases"
+expect 1 'no case file is given' rows
+expect 1 'option "--fast" is not ' rows "$cases" --fast
+expect 1 '"b" is a second file' rows "$cases" b
+expect 1 '--device "gpu" is not cpu, cuda or cuda:N' rows "$cases" --device gpu
+expect 1 '--device "cuda:x" is not ' rows "$cases" --device cuda:x
+expect 1 '--op has no value' rows "$cases" --op
+expect 1 '--op "merge" is not head or sampler' rows "$cases" --op merge
+expect 1 '--family "fast" is not one of cpu' rows "$cases" --family fast
+expect 1 '--family "stream" is not one of naive' rows "$cases" --device cuda --op head --family stream
+expect 1 'nowhere.json' rows "$folder/nowhere.json"
+expect 1 'case "one": logits are not a rule or a list of V numbers' rows "$folder/short.json"
+expect 3 . rows "$cases" --device cuda:1023
+exit $failed

@@ -1,0 +1,214 @@
+/*
+ * e2e_generate.c - dllm-generate as a user runs it: golden texts, command line, terminal
+ *
+ * An argument limits the golden runs to the first of them; sanitizers take ten times as long.
+ */
+#include "check_suite.h"
+#include "generate_run.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef E2E_GOLDEN_RUNS
+#define E2E_GOLDEN_RUNS GENERATE_GOLDEN_RUNS
+#endif
+
+/* all threads of a machine for one small model only get in each other's way */
+static const char *const two_threads[] = {"--threads", "2", NULL};
+
+static generate_end end;
+
+START_TEST(golden_run)
+{
+    generate_check_golden(_i, two_threads);
+}
+END_TEST
+
+/* ---- command line ---------------------------------------------------------------------------- */
+
+static const char austen[] = GENERATE_AUSTEN;
+
+#define MODEL "--model", austen, "--prompt", "It is"
+
+static const struct {
+    const char *arguments[12];
+    int code;
+    const char *reason; /* a part of standard error */
+} refused[] = {
+    {{NULL}, 1, "--model is missing"},
+    {{"--model", austen}, 1, "--prompt is missing"},
+    {{MODEL, "--no-such"}, 1, "option --no-such is unknown"},
+    {{MODEL, "--steps"}, 1, "option --steps wants a value"},
+    {{MODEL, "word"}, 1, "argument word is no option"},
+    {{MODEL, "--steps", "0"}, 1, "--steps 0 is not a number from 1"},
+    {{MODEL, "--gen-length", "8x"}, 1, "--gen-length 8x is not a number from 1"},
+    {{MODEL, "--threads", "9999"}, 1, "--threads 9999 is not a number from 1 to 256"},
+    {{MODEL, "--device", "gpu"}, 1, "--device gpu is not cpu, cuda or cuda:N"},
+    {{MODEL, "--device", "cuda:-1"}, 1, "--device cuda:-1 is not"},
+    {{MODEL, "--gen-length", "64", "--block-length", "24"},
+     1,
+     "block-length 24 does not divide gen-length 64"},
+    {{MODEL, "--steps", "63"}, 1, "the number of blocks, 2, does not divide steps 63"},
+    {{MODEL, "--gen-length", "255", "--block-length", "255"},
+     1,
+     "prompt of 2 tokens and gen-length 255 pass the model's max_sequence_length 256"},
+    {{"--model", "/nowhere", "--prompt", "x"}, 1, "/nowhere/config.json: unable to open"},
+    {{MODEL, "--family", "no_such"}, 1, "no_such"},
+    {{MODEL, "--device", "cuda:999"}, 3, "dllm-generate: "},
+};
+
+START_TEST(refuses_with_reason)
+{
+    generate_run(&end, refused[_i].arguments);
+    ck_assert_msg(end.code == refused[_i].code, "row %d: %d, %s", _i, end.code, end.err);
+    ck_assert_msg(strstr(end.err, refused[_i].reason), "row %d: %s", _i, end.err);
+    ck_assert_str_eq(end.out, "");
+}
+END_TEST
+
+START_TEST(help_has_a_line_for_every_option)
+{
+    static const char *const options[] = {
+        "  --model DIR ", "  --prompt TEXT ",  "  --gen-length N ", "  --block-length N ",
+        "  --steps N ",   "  --device WHERE ", "  --family NAME ",  "  --threads N ",
+        "  --ids ",       "  --help "};
+    const char *const arguments[] = {"--help", NULL};
+    generate_run(&end, arguments);
+    ck_assert_int_eq(end.code, 0);
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        ck_assert_msg(strstr(end.out, options[i]), "no line for %s", options[i]);
+}
+END_TEST
+
+START_TEST(report_is_the_last_line)
+{
+    const char *const arguments[] = {MODEL, "--gen-length", "8", "--steps", "4", NULL};
+    const char *begin = "dllm-generate: 4 steps, 20 rows scored, head (cpu) "; /* 8 + 6 + 4 + 2 */
+    generate_run(&end, arguments);
+    ck_assert_int_eq(end.code, 0);
+    ck_assert_msg(strncmp(end.err, begin, strlen(begin)) == 0, "%s", end.err);
+    ck_assert_ptr_nonnull(strstr(end.err, "where logits take 128.0 KiB\n"));
+    ck_assert_int_eq(strncmp(end.out, "It is", 5), 0);
+}
+END_TEST
+
+/* ---- terminal -------------------------------------------------------------------------------- */
+
+enum { COLUMNS = 20, ROWS = 6 };
+
+/** A terminal of that size: what a program on it writes is read from *control. */
+static void open_terminal(int *control, int *terminal)
+{
+    const struct winsize size = {ROWS, COLUMNS, 0, 0};
+    *control = posix_openpt(O_RDWR | O_NOCTTY);
+    ck_assert_int_ge(*control, 0);
+    ck_assert(grantpt(*control) == 0 && unlockpt(*control) == 0);
+    *terminal = open(ptsname(*control), O_RDWR | O_NOCTTY);
+    ck_assert_int_ge(*terminal, 0);
+    ck_assert_int_eq(ioctl(*terminal, TIOCSWINSZ, &size), 0);
+}
+
+/** Starts the program on a terminal of its own, whose other side is left in *control. */
+static pid_t start_on_terminal(int *control, const char *steps)
+{
+    int terminal;
+    open_terminal(control, &terminal);
+    const pid_t child = fork();
+    if (child == 0) {
+        const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        (void)close(*control);
+        (void)setenv("TERM", "xterm", 1);
+        if (dup2(terminal, STDOUT_FILENO) >= 0 && dup2(nowhere, STDERR_FILENO) >= 0)
+            (void)execl(DLLM_BINARY_DIR "/dllm-generate", "dllm-generate", MODEL, "--gen-length",
+                        "32", "--steps", steps, (char *)NULL);
+        _exit(127);
+    }
+    ck_assert_int_ge(child, 0);
+    ck_assert_int_eq(close(terminal), 0);
+    return child;
+}
+
+/** Reads what comes until the text appears, or to the end; false if it never does. */
+static bool read_until(int control, char *out, size_t out_bytes, const char *text)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    while (used < out_bytes - 1) {
+        const ssize_t got = read(control, out + used, out_bytes - 1 - used);
+        if (got <= 0) break; /* EIO: the other side is closed */
+        used += (size_t)got;
+        out[used] = '\0';
+        if (text && strstr(out, text)) return true;
+    }
+    return text == NULL;
+}
+
+/** What stands on the screen after the last wipe. */
+static const char *last_screen(const char *text)
+{
+    const char *last = text;
+    for (const char *next = text; (next = strstr(next, "\033[J")); next += 3)
+        last = next + 3;
+    return last;
+}
+
+START_TEST(canvas_fills_in_and_leaves_the_text)
+{
+    static char seen[1 << 16];
+    int control;
+    int status = 0;
+    const pid_t child = start_on_terminal(&control, "4");
+    ck_assert(read_until(control, seen, sizeof seen, NULL));
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(close(control), 0);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ck_assert_int_eq(strncmp(seen, "\033[?25l", 6), 0);
+    ck_assert_ptr_nonnull(strstr(seen, "\033[2m\u2588\033[0m")); /* a mask */
+    ck_assert_ptr_nonnull(strstr(seen, "\r\033[1A\033[J"));      /* over the two lines of it */
+    const char *last = last_screen(seen);
+    ck_assert_int_eq(strncmp(last, "\033[?25hIt is", 11), 0);
+    ck_assert_ptr_null(strstr(last, "\u2588"));
+}
+END_TEST
+
+START_TEST(interrupt_brings_the_cursor_back)
+{
+    static char seen[1 << 16];
+    int control;
+    int status = 0;
+    const pid_t child = start_on_terminal(&control, "32");
+    ck_assert(read_until(control, seen, sizeof seen, "\u2588"));
+    ck_assert_int_eq(kill(child, SIGINT), 0);
+    ck_assert(read_until(control, seen, sizeof seen, "\033[?25h"));
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(close(control), 0);
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+}
+END_TEST
+
+int main(int count, char **arguments)
+{
+    const long runs = count > 1 ? strtol(arguments[1], NULL, 10) : E2E_GOLDEN_RUNS;
+    if (runs < 1 || runs > GENERATE_GOLDEN_RUNS) return 1;
+    Suite *suite = suite_create("e2e_generate");
+    TCase *golden = tcase_create("golden");
+    tcase_add_loop_test(golden, golden_run, 0, (int)runs);
+    suite_add_tcase(suite, golden);
+    TCase *command = tcase_create("command_line");
+    tcase_add_loop_test(command, refuses_with_reason, 0, (int)(sizeof refused / sizeof refused[0]));
+    tcase_add_test(command, help_has_a_line_for_every_option);
+    tcase_add_test(command, report_is_the_last_line);
+    suite_add_tcase(suite, command);
+    TCase *terminal = tcase_create("terminal");
+    tcase_add_test(terminal, canvas_fills_in_and_leaves_the_text);
+    tcase_add_test(terminal, interrupt_brings_the_cursor_back);
+    suite_add_tcase(suite, terminal);
+    return check_suite_run(suite);
+}

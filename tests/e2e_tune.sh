@@ -1,0 +1,171 @@
+#!/bin/sh
+# dllm-tune and bench from outside: what they print, what they write, how they end.
+# usage: e2e_tune.sh BUILD_FOLDER
+set -u
+build=$1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+unset DLLM_JIT DLLM_NVRTC DLLM_KERNEL_DIR DLLM_LOG
+export DLLM_CACHE_DIR="$work/cache"
+failures=0
+
+# check NAME WANTED_STATUS COMMAND...: runs it into $work/out and $work/err
+check() {
+    name=$1 wanted=$2
+    shift 2
+    "$@" >"$work/out" 2>"$work/err"
+    status=$?
+    [ "$status" -eq "$wanted" ] && return 0
+    complain "ended with $status, not $wanted"
+}
+
+complain() {
+    echo "FAIL $name: $1"
+    sed 's/^/    /' "$work/out" "$work/err" | tail -n 20
+    failures=$((failures + 1))
+}
+
+# has FILE TEXT: the last command's out or err holds the text
+has() {
+    grep -q -e "$2" "$work/$1" || complain "no \"$2\" in its $1"
+}
+
+last_line() {
+    [ "$(tail -n 1 "$work/out")" = "$1" ] || complain "its last line is not \"$1\""
+}
+
+is_json() {
+    python3 -m json.tool "$work/out" >/dev/null 2>&1 || complain "its output is not JSON"
+}
+
+tune="$build/dllm-tune"
+prebuild="$tune prebuild --arch sm_90a --set austen"
+
+# ---- usage
+check help 0 "$tune" --help
+has out 'prebuild'
+for command in doctor prebuild list verify; do
+    check "$command --help" 0 "$tune" $command --help
+    has out "usage: dllm-tune $command"
+    check "$command with a strange option" 1 "$tune" $command --strange
+    has err 'strange'
+done
+check 'no command' 1 "$tune"
+check 'unknown command' 1 "$tune" polish
+has err 'polish is not a command'
+for command in tune capture show stat merge export import trim clear; do
+    check "$command" 1 "$tune" $command
+    has err "$command is not built in this version"
+done
+check 'no arch' 1 "$tune" prebuild
+has err 'needs --arch'
+check 'unknown arch' 1 "$tune" prebuild --arch sm_12
+has err 'sm_12 is not sm_75, .*sm_90a'
+check 'unknown set' 1 "$tune" prebuild --arch sm_90a --set gpt-9
+has err 'gpt-9 is not one of'
+has err 'llada-8b'
+check 'bad job count' 1 $prebuild --jobs 0
+has err 'jobs 0'
+check 'dry run of what writes nothing' 1 "$tune" verify --dry-run
+has err 'goes with --repair'
+
+# ---- doctor
+check doctor 0 "$tune" doctor
+has out "$DLLM_CACHE_DIR"
+has out 'named by *DLLM_CACHE_DIR'
+has out '^verdict'
+check 'doctor --json' 0 "$tune" doctor --json
+is_json
+check 'doctor without a compiler' 0 env DLLM_NVRTC=/no/such.so "$tune" doctor
+has out '/no/such.so'
+[ -e "$DLLM_CACHE_DIR" ] && complain 'doctor made a cache folder'
+
+# ---- an empty folder
+check 'list of nothing' 0 "$tune" list
+has out '^0 entries'
+check 'verify of nothing' 0 "$tune" verify
+last_line '0 entries, 0 bad'
+check 'no compiler, cold' 4 env DLLM_NVRTC=/no/such.so $prebuild
+has err '/no/such.so'
+check 'no usable folder' 5 env DLLM_CACHE_DIR=/dev/null/below $prebuild
+has err '/dev/null/below'
+
+# ---- with a compiler
+if ! "$tune" doctor | grep -q 'compiles *yes'; then
+    echo 'no compiler here: the rest is skipped'
+    [ "$failures" -eq 0 ] && exit 77
+    exit 1
+fi
+check 'dry run' 0 $prebuild --dry-run
+number=$(tail -n 1 "$work/out" | sed 's/ kernels.*//')
+last_line "$number kernels, $number to compile, 0 already cached"
+[ "${number:-0}" -gt 0 ] || complain 'it lists no kernel'
+[ -e "$DLLM_CACHE_DIR" ] && complain 'a dry run made a cache folder'
+
+check interrupted 130 timeout --preserve-status -s INT 1 $prebuild --jobs 1
+has err 'interrupted'
+kept=$("$tune" list -q | wc -l)
+check prebuild 0 $prebuild --jobs 2
+last_line "$number kernels, $((number - kept)) compiled, $kept already cached"
+check 'prebuild again' 0 $prebuild
+last_line "$number kernels, 0 compiled, $number already cached"
+check 'prebuild without a compiler, warm' 0 env DLLM_NVRTC=/no/such.so $prebuild
+last_line "$number kernels, 0 compiled, $number already cached"
+check 'prebuild --json' 0 $prebuild --json -q
+is_json
+has out "\"cached\": $number"
+check 'list' 0 "$tune" list
+has out "^$number entries"
+has out 'head_mma.cu *sm_90a .*TILE_ROWS='
+check 'list --json' 0 "$tune" list --json
+is_json
+
+# ---- a bad entry: found, told, moved aside, compiled again
+check verify 0 "$tune" verify
+last_line "$number entries, 0 bad"
+entry=$(find "$DLLM_CACHE_DIR/v1/k" -name '*.dk' | sort | head -n 1)
+printf x | dd of="$entry" bs=1 seek=200 conv=notrunc 2>/dev/null
+check 'verify finds a flipped byte' 2 "$tune" verify
+has out "^BAD $entry"
+last_line "$number entries, 1 bad"
+check 'verify --json' 2 "$tune" verify --json
+is_json
+check 'verify --repair --dry-run' 2 "$tune" verify --repair --dry-run
+[ -e "$entry" ] || complain 'a dry run moved an entry'
+check 'verify --repair' 0 "$tune" verify --repair
+[ -e "$entry" ] && complain 'the bad entry is still there'
+check 'prebuild after the repair' 0 $prebuild
+last_line "$number kernels, 1 compiled, $((number - 1)) already cached"
+
+# ---- bench, its logic alone
+bench="$build/bench"
+check 'bench --help' 0 "$bench" --help
+check 'bench with a bad number' 1 "$bench" --rows 1,x
+has err 'rows x'
+check 'bench with an unknown set' 1 "$bench" --set gpt-9
+has err 'llada-8b'
+check 'bench on a device that is not there' 3 "$bench" --device cuda:99
+check 'bench on the CPU' 0 "$bench" --device cpu --vocab 4096 --depth 256 --rows 1,4 --samples 5 \
+    --csv "$work/results.csv" --json "$work/results.json"
+has out 'head *bf16 *4096 *256 *4 cpu'
+has out 'sampler *fp32 *4096 *0 *4 cpu'
+[ "$(wc -l <"$work/results.csv")" -eq 9 ] || complain 'the CSV has not a header and 8 results'
+python3 - "$work/results.json" <<'PYTHON' || complain 'the JSON is not a list of 8 whole results'
+import json, sys
+results = json.load(open(sys.argv[1]))
+assert len(results) == 8
+for result in results:
+    assert 0 < result["min_ms"] <= result["ms"] and result["samples"] == 5
+    assert result["ratio"] is None and result["method"] == "L" and result["workspace_bytes"] > 0
+    assert "--rows 1,4" in result["command"]
+PYTHON
+check 'bench of a family that the CPU has not' 2 "$bench" --device cpu --op head --vocab 64 \
+    --depth 16 --rows 1 --family mma
+has out 'mma *--'
+
+if [ "$failures" -ne 0 ]; then
+    echo "$failures failed"
+    exit 1
+fi
+echo 'all passed'

@@ -1,0 +1,40 @@
+/* gpu_generate.c - the golden texts with the head on a GPU, by every kernel family */
+#include "check_suite.h"
+#include "device_memory.h"
+#include "generate_run.h"
+
+#include <stdio.h>
+
+static const char *const families[] = {"naive", "tiled", "mma", "sm90", "gemm_chunk"};
+
+/** Golden run _i % 15 by family _i / 15. */
+START_TEST(golden_run)
+{
+    const char *const further[] = {"--device", "cuda", "--family",
+                                   families[_i / GENERATE_GOLDEN_RUNS], NULL};
+    generate_check_golden(_i % GENERATE_GOLDEN_RUNS, further);
+}
+END_TEST
+
+START_TEST(golden_run_by_the_librarys_choice)
+{
+    const char *const further[] = {"--device", "cuda", NULL};
+    generate_check_golden(_i, further);
+}
+END_TEST
+
+int main(void)
+{
+    char reason[256];
+    if (device_count(reason) < 1) {
+        (void)printf("skipped: no CUDA device\n");
+        return 77;
+    }
+    Suite *suite = suite_create("gpu_generate");
+    TCase *golden = tcase_create("golden");
+    tcase_add_loop_test(golden, golden_run, 0,
+                        (int)(sizeof families / sizeof families[0]) * GENERATE_GOLDEN_RUNS);
+    tcase_add_loop_test(golden, golden_run_by_the_librarys_choice, 0, 2);
+    suite_add_tcase(suite, golden);
+    return check_suite_run(suite);
+}

@@ -1,0 +1,76 @@
+/*
+ * gpu_rows.c - the row cases and the model's head rows on a GPU, family by family; exit 77 without one
+ */
+#include "check_rows.h"
+#include "head_rows.h"
+#include "row_suite.h"
+
+static const char case_file[] = DLLM_SOURCE_DIR "/tests/cases/row_cases.json";
+
+static const struct {
+    const char *name;
+    unsigned operation;
+    int passed_min; /* of the cases that need no further transform; one of them is fp32 alone */
+} families[] = {{"stream", CHECK_SAMPLER, 24}, {"naive", CHECK_HEAD, 24},
+                {"tiled", CHECK_HEAD, 24},     {"mma", CHECK_HEAD, 23},
+                {"sm90", CHECK_HEAD, 23},      {"gemm_chunk", CHECK_HEAD, 24}};
+
+enum { FAMILY_COUNT = sizeof families / sizeof families[0], FIRST_HEAD = 1 };
+
+static row_checker checker;
+static row_cases cases;
+static head_rows rows;
+
+static void open_all(void)
+{
+    dllm_message message;
+    ck_assert_msg(row_cases_load(&cases, case_file, &message), "%s", message.text);
+    ck_assert_msg(head_rows_open(&rows, &message), "%s", message.text);
+    ck_assert_msg(row_checker_open(&checker, 0, &message), "%s", message.text);
+}
+
+static void close_all(void)
+{
+    row_checker_close(&checker);
+    head_rows_close(&rows);
+    row_cases_release(&cases);
+}
+
+START_TEST(no_case_fails_and_enough_pass)
+{
+    int64_t passed = 0;
+    checker.family = families[_i].name;
+    checker.operations = families[_i].operation;
+    for (int64_t i = 0; i < cases.count; i++) {
+        dllm_message why;
+        const check_verdict verdict = row_checker_run(&checker, &cases.cases[i], &why);
+        ck_assert_msg(verdict != CHECK_FAIL, "%s: %s: %s", families[_i].name, cases.cases[i].id,
+                      why.text);
+        passed += verdict == CHECK_PASS;
+    }
+    ck_assert_msg(passed >= families[_i].passed_min, "%s: %lld passed, at least %d wanted",
+                  families[_i].name, (long long)passed, families[_i].passed_min);
+}
+END_TEST
+
+START_TEST(every_argmax_of_the_model_is_exact)
+{
+    dllm_message message;
+    ck_assert_msg(
+        head_rows_check(&rows, &checker.memory, checker.context, families[_i].name, &message),
+        "%s: %s", families[_i].name, message.text);
+}
+END_TEST
+
+int main(void)
+{
+    if (!row_suite_has_device()) return 77;
+    Suite *suite = suite_create("gpu_rows");
+    TCase *values = tcase_create("families");
+    tcase_add_unchecked_fixture(values, open_all, close_all);
+    tcase_set_timeout(values, 0);
+    tcase_add_loop_test(values, no_case_fails_and_enough_pass, 0, FAMILY_COUNT);
+    tcase_add_loop_test(values, every_argmax_of_the_model_is_exact, FIRST_HEAD, FAMILY_COUNT);
+    suite_add_tcase(suite, values);
+    return row_suite_run(suite);
+}

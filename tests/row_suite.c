@@ -1,0 +1,225 @@
+/* row_suite.c - the suite of one operation on one device: the same tests for the CPU and for a GPU */
+#include "row_suite.h"
+
+#include "row_driver.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLACE_ROWS = 133, ATTEMPTS = 40 };
+
+/* Check hands a test nothing but its number, so the suite that runs is kept here. */
+static row_suite_setup setup;
+static row_suite_device opened;
+
+void row_suite_open(row_suite_device *out, int device)
+{
+    dllm_context_options options = DLLM_CONTEXT_OPTIONS_INIT;
+    options.device = device;
+    ck_assert_msg(device_open(&out->memory, device), "%s", out->memory.message);
+    ck_assert_msg(dllm_context_create(&out->context, &options) == DLLM_OK, "%s", dllm_last_error());
+}
+
+void row_suite_close(row_suite_device *device)
+{
+    dllm_context_destroy(device->context);
+    device_close(&device->memory);
+}
+
+bool row_suite_has_device(void)
+{
+    char message[256];
+    const int count = device_count(message);
+    if (count == 0) (void)snprintf(message, sizeof message, "there is no CUDA device");
+    if (count <= 0) (void)fprintf(stderr, "skipped: %s\n", message);
+    return count > 0;
+}
+
+int row_suite_run(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static void open_device(void)
+{
+    row_suite_open(&opened, setup.device);
+}
+
+static void close_device(void)
+{
+    row_suite_close(&opened);
+}
+
+/* A family need not take every type and alignment: then the next seed's shape is taken. */
+START_TEST(matches_the_double_reference)
+{
+    const char *family = setup.families[_i / ROW_SUITE_SHAPES];
+    row_outcome outcome = ROW_UNSUPPORTED;
+    row_shape shape;
+    dllm_message why;
+    dllm_message text;
+    for (int attempt = 0; outcome == ROW_UNSUPPORTED && attempt < ATTEMPTS; attempt++) {
+        const uint64_t seed = (uint64_t)_i % ROW_SUITE_SHAPES + 1000 * (uint64_t)attempt;
+        row_shape_random(&shape, seed, setup.is_head);
+        outcome = row_shape_check(&opened.memory, opened.context, family, &shape, &why);
+    }
+    row_shape_text(&text, &shape);
+    ck_assert_msg(outcome == ROW_RAN, "%s, %s: %s", family, text.text, why.text);
+}
+END_TEST
+
+/* A problem with real data, large enough for several tiles and ragged in each direction. */
+static row_shape many_rows(void)
+{
+    return (row_shape){.seed = 7,
+                       .is_head = setup.is_head,
+                       .values = VALUES_REAL,
+                       .hidden_type = DLLM_BF16,
+                       .weight_type = DLLM_BF16,
+                       .rows = PLACE_ROWS,
+                       .vocab = 1000,
+                       .depth = setup.is_head ? 72 : 0};
+}
+
+static void run(row_result *out, const row_problem *problem)
+{
+    const row_outcome outcome = row_run(out, &opened.memory, opened.context, problem);
+    ck_assert_msg(outcome == ROW_RAN, "%s: %s", problem->family, out->message.text);
+}
+
+/* Row 0 is put at every second place, from `parity` on; every other row becomes NaN. */
+static void repeat_row(row_data *data, int parity)
+{
+    const row_problem *p = &data->problem;
+    const size_t bytes = (size_t)p->hidden_stride * 2; /* bf16 */
+    unsigned char *copy = malloc(bytes);
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, data->hidden, bytes);
+    for (int64_t r = 0; r < p->rows; r++)
+        if (r % 2 == parity)
+            memcpy(data->hidden + (size_t)r * bytes, copy, bytes);
+        else
+            memset(data->hidden + (size_t)r * bytes, 0xff, bytes);
+    free(copy);
+}
+
+START_TEST(a_row_has_the_same_bits_at_every_place)
+{
+    const row_shape shape = many_rows();
+    row_result first;
+    dllm_message why;
+    for (int parity = -1; parity < 2; parity++) {
+        row_data data;
+        row_result result;
+        ck_assert(row_data_make(&data, &shape));
+        data.problem.family = setup.families[_i];
+        if (parity >= 0) repeat_row(&data, parity);
+        run(parity < 0 ? &first : &result, &data.problem);
+        for (int64_t r = parity; parity >= 0 && r < shape.rows; r += 2)
+            ck_assert_msg(row_bits_equal(&first, 0, &result, r, &why), "%s: %s", setup.families[_i],
+                          why.text);
+        if (parity >= 0) row_result_release(&result);
+        row_data_release(&data);
+    }
+    row_result_release(&first);
+}
+END_TEST
+
+START_TEST(a_row_has_the_same_bits_whatever_the_row_count)
+{
+    static const int64_t counts[] = {1, 2, 16, 17, 64, 132};
+    const row_shape shape = many_rows();
+    row_data data;
+    row_result all;
+    dllm_message why;
+    ck_assert(row_data_make(&data, &shape));
+    data.problem.family = setup.families[_i];
+    data.problem.rows_max = shape.rows;
+    run(&all, &data.problem);
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        row_result some;
+        data.problem.rows = counts[c];
+        run(&some, &data.problem);
+        for (int64_t r = 0; r < counts[c]; r++)
+            ck_assert_msg(row_bits_equal(&all, r, &some, r, &why), "%s: %s", setup.families[_i],
+                          why.text);
+        row_result_release(&some);
+    }
+    row_result_release(&all);
+    row_data_release(&data);
+}
+END_TEST
+
+/* Floats may move within their tolerance when other outputs are asked for, ids and flags may not. */
+START_TEST(an_output_alone_is_right_too)
+{
+    const row_shape shape = many_rows();
+    row_data data;
+    dllm_message why;
+    ck_assert(row_data_make(&data, &shape));
+    data.problem.family = setup.families[_i];
+    const uint32_t outputs = data.problem.outputs;
+    for (int output = 0; output < ROW_OUTPUTS; output++) {
+        row_result alone;
+        if (!(outputs & 1u << output)) continue;
+        data.problem.outputs = 1u << output;
+        run(&alone, &data.problem);
+        ck_assert_msg(row_data_compare(&data, &alone, &why), "%s: %s", setup.families[_i],
+                      why.text);
+        row_result_release(&alone);
+    }
+    row_data_release(&data);
+}
+END_TEST
+
+/* Every weight row equal: the lowest id must win over tiles, splits and chunks alike. */
+START_TEST(the_lowest_id_wins_among_equal_inputs)
+{
+    row_shape shape = many_rows();
+    row_data data;
+    row_result result;
+    shape.vocab = 20000;
+    shape.rows = 3;
+    ck_assert(row_data_make(&data, &shape));
+    data.problem.family = setup.families[_i];
+    const size_t row_bytes = (size_t)shape.depth * 2; /* bf16 */
+    for (int64_t v = 1; shape.is_head && v < shape.vocab; v++)
+        memcpy(data.weight + (size_t)v * row_bytes, data.weight, row_bytes);
+    if (!shape.is_head) memset(data.hidden, 0, (size_t)(shape.rows * shape.vocab) * 2);
+    run(&result, &data.problem);
+    for (int64_t r = 0; r < shape.rows; r++)
+        ck_assert_msg(row_result_value(&result, ROW_ARGMAX, r) == 0, "%s: row %lld",
+                      setup.families[_i], (long long)r);
+    row_result_release(&result);
+    row_data_release(&data);
+}
+END_TEST
+
+void row_suite_add(Suite *suite, const row_suite_setup *with)
+{
+    int families = 0;
+    setup = *with;
+    while (with->families[families])
+        families++;
+    TCase *values = tcase_create(with->is_head ? "head_values" : "sampler_values");
+    tcase_add_unchecked_fixture(values, open_device, close_device);
+    tcase_set_timeout(values, 0);
+    tcase_add_loop_test(values, matches_the_double_reference, 0, families * ROW_SUITE_SHAPES);
+    tcase_add_loop_test(values, an_output_alone_is_right_too, 0, families);
+    tcase_add_loop_test(values, the_lowest_id_wins_among_equal_inputs, 0, families);
+    suite_add_tcase(suite, values);
+    TCase *bits = tcase_create(with->is_head ? "head_bits" : "sampler_bits");
+    tcase_add_unchecked_fixture(bits, open_device, close_device);
+    tcase_set_timeout(bits, 0);
+    tcase_add_loop_test(bits, a_row_has_the_same_bits_at_every_place, 0, families);
+    tcase_add_loop_test(bits, a_row_has_the_same_bits_whatever_the_row_count, 0,
+                        with->steady_families);
+    suite_add_tcase(suite, bits);
+}

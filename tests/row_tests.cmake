@@ -1,0 +1,20 @@
+# Rows: the case files, random shapes and the model's own rows, on the CPU and on a GPU
+if(TARGET row_check)
+  set(suite row_suite.c row_driver.c row_shapes.c compare.c reference.c)
+
+  dllm_test(test_row_cases LABEL unit SOURCES test_row_cases.c compare.c reference.c
+    LIBRARIES row_check)
+  dllm_test(test_cpu_rows LABEL unit SOURCES test_cpu_rows.c ${suite} LIBRARIES row_check)
+  dllm_test(test_head_rows LABEL unit SOURCES test_head_rows.c head_rows.c ${suite}
+    LIBRARIES row_check dllm_generate_parts)
+
+  dllm_test(gpu_rows LABEL gpu TIMEOUT 600 SOURCES gpu_rows.c head_rows.c ${suite}
+    LIBRARIES row_check dllm_generate_parts)
+  dllm_test(gpu_head LABEL gpu TIMEOUT 600 SOURCES gpu_head.c large_head.c ${suite}
+    LIBRARIES row_check)
+  dllm_test(gpu_sampler LABEL gpu TIMEOUT 600 SOURCES gpu_sampler.c ${suite} LIBRARIES row_check)
+
+  add_test(NAME check_exit_codes COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/check_exit_codes.sh
+    $<TARGET_FILE:dllm-check> ${CMAKE_CURRENT_SOURCE_DIR}/cases/row_cases.json)
+  set_tests_properties(check_exit_codes PROPERTIES LABELS unit TIMEOUT 120)
+endif()

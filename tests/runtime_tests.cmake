@@ -1,0 +1,43 @@
+# The cache, its keys and the driver table.
+set(cache_fixture cache_fixture.c scratch.c)
+
+dllm_test(test_log LABEL unit SOURCES test_log.c scratch.c)
+dllm_test(test_sha256 LABEL unit SOURCES test_sha256.c)
+dllm_test(test_kernel_key LABEL unit SOURCES test_kernel_key.c)
+dllm_test(test_entry_file LABEL unit SOURCES test_entry_file.c)
+dllm_test(test_cache_dirs LABEL unit SOURCES test_cache_dirs.c ${cache_fixture})
+dllm_test(test_entry_publish LABEL unit SOURCES test_entry_publish.c ${cache_fixture})
+dllm_test(test_entry_store LABEL unit SOURCES test_entry_store.c ${cache_fixture})
+
+# Its own copies of what sits above the compiler, so that the archive's compiler is not drawn in.
+dllm_test(test_kernel_cache LABEL unit
+  SOURCES test_kernel_cache.c ${cache_fixture} fake_compiler.c fake_driver.c fake_memory.c
+    ../runtime/kernel_cache.c ../runtime/kernel_fetch.c ../runtime/kernel_key.c
+    ../runtime/kernel_spec.c ../runtime/entry_store.c ../runtime/entry_publish.c
+    ../runtime/entry_read.c ../runtime/entry_file.c ../runtime/cache_dirs.c ../runtime/sha256.c
+    ../runtime/driver.c ../runtime/log.c ../runtime/status.c
+  LIBRARIES -Wl,--wrap=malloc,--wrap=calloc,--wrap=strdup)
+
+# A run path comes before LD_LIBRARY_PATH, so that a real driver is not found first.
+add_library(old_libcuda SHARED old_libcuda.c)
+set_target_properties(old_libcuda PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1 NO_SONAME ON
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/old_driver)
+dllm_test(test_driver LABEL unit SOURCES test_driver.c fake_driver.c
+  LIBRARIES -Wl,--disable-new-dtags,-rpath,${CMAKE_CURRENT_BINARY_DIR}/old_driver)
+add_dependencies(test_driver old_libcuda)
+
+find_path(DLLM_CUDA_H cuda.h PATHS /usr/local/cuda/include /opt/cuda/include ENV CUDA_HOME
+  PATH_SUFFIXES include)
+dllm_test(test_driver_abi LABEL unit SOURCES test_driver_abi.c)
+if(DLLM_CUDA_H)
+  target_include_directories(test_driver_abi SYSTEM PRIVATE ${DLLM_CUDA_H})
+endif()
+dllm_test(test_tensor_map LABEL unit SOURCES test_tensor_map.c fake_driver.c)
+dllm_test(test_family_sm90 LABEL unit SOURCES test_family_sm90.c fake_driver.c)
+dllm_test(test_problem LABEL unit SOURCES test_problem.c)
+dllm_test(test_families LABEL unit SOURCES test_families.c)
+
+# The public interface over a fake driver and a fake compiler.
+dllm_test(test_api LABEL unit SOURCES test_api.c fake_driver.c fake_memory.c scratch.c
+  LIBRARIES -Wl,--wrap=dllm__driver_open,--wrap=malloc,--wrap=calloc,--wrap=strdup)
+add_dependencies(test_api fake_nvrtc dllm-jit)

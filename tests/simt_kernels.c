@@ -1,0 +1,416 @@
+/*
+ * simt_kernels.c - every variant of the heads and the sampler on the host, with combine behind it
+ *
+ * Values against the double reference and the row cases; then what must not change any bit.
+ */
+#include "case_call.h"
+#include "check_ability.h"
+#include "check_suite.h"
+#include "element_type.h"
+#include "row_driver.h"
+#include "simt_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHAPES = 10, LOGITS_MAX = 6000, ROWS_MAX = 70, CASE_LOGITS_MAX = 9000 };
+
+static row_cases cases;
+
+/* ---- values ---- */
+
+/* Pads a row up to the alignment of the variant. */
+static int64_t pad_to(int64_t pad, int64_t width, dllm_type type, int align)
+{
+    while ((width + pad) * (int64_t)element_bytes(type) % align != 0)
+        pad++;
+    return pad;
+}
+
+/* A random shape made to fit the variant, and small enough for a host. */
+static void draw_shape(row_shape *out, const simt_variant *variant, uint64_t seed)
+{
+    const bool is_head = simt_variant_is_head(variant);
+    const int align = simt_variant_alignment(variant);
+    row_shape_random(out, seed, is_head);
+    out->hidden_type = (dllm_type)simt_variant_value(
+        variant, is_head ? "DLLM_HIDDEN_TYPE" : "DLLM_LOGITS_TYPE", DLLM_BF16);
+    out->weight_type = (dllm_type)simt_variant_value(variant, "DLLM_WEIGHT_TYPE", DLLM_BF16);
+    if (out->rows > ROWS_MAX) out->rows = ROWS_MAX;
+    if (out->rows * out->vocab > LOGITS_MAX)
+        out->rows = out->vocab < LOGITS_MAX ? LOGITS_MAX / out->vocab : 1;
+    out->hidden_pad = (int64_t)(seed % 4);
+    out->weight_pad = (int64_t)(seed / 2 % 4);
+    if (!is_head) return;
+    out->hidden_pad = pad_to(out->hidden_pad, out->depth, out->hidden_type, align);
+    out->weight_pad = pad_to(out->weight_pad, out->depth, out->weight_type, align);
+}
+
+static void check_shape(const row_shape *shape, const simt_choice *choice)
+{
+    row_data data;
+    row_result result;
+    dllm_message text;
+    dllm_message why;
+    row_shape_text(&text, shape);
+    ck_assert(row_data_make(&data, shape));
+    ck_assert_msg(simt_row_run(&result, &data.problem, choice) == ROW_RAN, "%s: %s", text.text,
+                  result.message.text);
+    ck_assert_msg(row_data_compare(&data, &result, &why), "%s, %d splits, %s: %s",
+                  choice->kernel->name, choice->splits, text.text, why.text);
+    row_result_release(&result);
+    row_data_release(&data);
+}
+
+START_TEST(matches_the_double_reference)
+{
+    static const int splits[] = {1, 2, 3, 5, 40};
+    const int seed = _i % SHAPES;
+    const simt_choice choice = {.kernel = simt_variant_of_rows(_i / SHAPES),
+                                .splits = splits[seed % 5]};
+    row_shape shape;
+    draw_shape(&shape, choice.kernel, (uint64_t)_i);
+    check_shape(&shape, &choice);
+}
+END_TEST
+
+/* Every remainder of the vocabulary and the depth by what a lane, a run and a tile take. */
+START_TEST(takes_the_smallest_and_the_ragged)
+{
+    static const int64_t sizes[][3] = {/* rows, vocab, depth */
+                                       {1, 1, 1},   {1, 129, 33}, {70, 1, 10}, {3, 31, 7},
+                                       {5, 33, 32}, {2, 65, 9},   {17, 63, 1}, {65, 66, 17}};
+    const simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 2};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        row_shape shape;
+        draw_shape(&shape, choice.kernel, i);
+        shape.values = VALUES_INTEGER;
+        shape.rows = sizes[i][0];
+        shape.vocab = sizes[i][1];
+        shape.valid_vocab = 0;
+        shape.source_rows = 0;
+        if (shape.is_head) shape.depth = sizes[i][2];
+        const int align = simt_variant_alignment(choice.kernel);
+        shape.hidden_pad = shape.is_head ? pad_to(0, shape.depth, shape.hidden_type, align) : 1;
+        shape.weight_pad = pad_to(1, shape.depth, shape.weight_type, align);
+        check_shape(&shape, &choice);
+    }
+}
+END_TEST
+
+/* ---- the row cases ---- */
+
+static const check_ability built = {.is_usable = true,
+                                    .outputs = DLLM_OUT_ARGMAX | DLLM_OUT_MAX | DLLM_OUT_LSE |
+                                               DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS,
+                                    .inputs = DLLM_IN_ROW_INDEX};
+
+/* Runs one view by one variant; returns 1 if it was taken. */
+static int check_view(const row_case *from, const case_view *view, const simt_choice *choice)
+{
+    case_call call;
+    row_result result;
+    dllm_message why;
+    ck_assert(case_call_build(&call, from, view, built.inputs));
+    const int64_t logits = call.problem.rows * call.problem.vocab;
+    const bool taken = simt_variant_takes(choice->kernel, &call.problem) && call.problem.rows > 0 &&
+                       (!view->is_head || logits <= CASE_LOGITS_MAX);
+    if (taken)
+        ck_assert_msg(simt_row_run(&result, &call.problem, choice) == ROW_RAN, "%s: %s", from->id,
+                      result.message.text);
+    for (int64_t r = 0; taken && r < call.problem.rows; r++) {
+        double value[ROW_OUTPUTS] = {0};
+        for (int i = 0; i < ROW_OUTPUTS; i++)
+            if (result.data[i]) value[i] = row_result_value(&result, i, r);
+        ck_assert_msg(row_answer_matches(case_answer(from, view, r), value, built.outputs,
+                                         call.flags_mask, &why),
+                      "%s, row %lld, %s, %d splits: %s", from->id, (long long)(view->first + r),
+                      choice->kernel->name, choice->splits, why.text);
+    }
+    if (taken) row_result_release(&result);
+    case_call_release(&call);
+    return taken;
+}
+
+/* All rows in one call where that can be, else row by row, then shard by shard. */
+static int check_case(const row_case *from, const simt_choice *choice)
+{
+    case_view view = {.is_head = simt_variant_is_head(choice->kernel), .depth = 8, .shard = -1};
+    int taken = 0;
+    view.type = (dllm_type)simt_variant_value(
+        choice->kernel, view.is_head ? "DLLM_HIDDEN_TYPE" : "DLLM_LOGITS_TYPE", DLLM_BF16);
+    /* a head of the case's own is exact in every type */
+    if (!(view.is_head && from->weight) && !(from->types & 1u << view.type)) return 0;
+    view.count = from->row_count;
+    view.id_type = choice->splits % 2 ? DLLM_INT32 : DLLM_INT64;
+    const bool joint = !view.is_head || case_head_is_joint(from);
+    if (joint && from->row_count > 0) taken += check_view(from, &view, choice);
+    view.count = 1;
+    for (view.first = 0; view.first < from->row_count; view.first++) {
+        if (!joint) taken += check_view(from, &view, choice);
+        for (view.shard = 0; view.shard < from->shard_count; view.shard++)
+            if (from->row[view.first].parts[view.shard].present)
+                taken += check_view(from, &view, choice);
+        view.shard = -1;
+    }
+    return taken;
+}
+
+/* The number of cases that some variant of the kernel took and answered rightly. */
+static int check_cases(const char *kernel)
+{
+    int passed = 0;
+    for (int64_t c = 0; c < cases.count; c++) {
+        const row_case *from = &cases.cases[c];
+        const simt_variant *variant;
+        int taken = 0;
+        if (from->is_large || check_missing_transform(from, &built)) continue;
+        for (int v = 0; (variant = simt_variant_of_rows(v)); v++) {
+            if (strcmp(variant->kernel, kernel) != 0) continue;
+            for (int splits = 1; splits <= 2; splits++)
+                taken += check_case(from, &(simt_choice){.kernel = variant, .splits = splits});
+        }
+        passed += taken > 0;
+    }
+    return passed;
+}
+
+/* Of the cases without a transform that is not built, one has no rows: nothing is launched for it.
+   One vocabulary would take a head on the host too long. */
+START_TEST(answers_the_row_cases)
+{
+    static const struct {
+        const char *kernel;
+        int cases;
+    } kernels[] = {{"sampler_stream", 23}, {"head_naive", 22}, {"head_tiled", 22}};
+    const int passed = check_cases(kernels[_i].kernel);
+    ck_assert_msg(passed == kernels[_i].cases, "%s took %d cases, wanted %d", kernels[_i].kernel,
+                  passed, kernels[_i].cases);
+}
+END_TEST
+
+/* ---- what changes no bit ---- */
+
+/* Real data that is ragged in each direction. */
+static row_shape plain_shape(const simt_variant *variant)
+{
+    row_shape shape;
+    draw_shape(&shape, variant, 3);
+    shape.values = VALUES_REAL;
+    shape.rows = 37;
+    shape.vocab = 133;
+    shape.valid_vocab = 0;
+    shape.source_rows = 0;
+    shape.depth = shape.is_head ? 37 : 0;
+    const int align = simt_variant_alignment(variant);
+    /* an odd stride: rows of logits begin at every distance from a 16-byte boundary */
+    shape.hidden_pad = shape.is_head ? pad_to(1, shape.depth, shape.hidden_type, align) : 2;
+    shape.weight_pad = pad_to(1, shape.depth, shape.weight_type, align);
+    return shape;
+}
+
+static void make_data(row_data *out, const row_shape *shape)
+{
+    ck_assert(row_data_make(out, shape));
+}
+
+static void run(row_result *out, const row_data *data, const simt_choice *choice)
+{
+    ck_assert_msg(simt_row_run(out, &data->problem, choice) == ROW_RAN, "%s: %s",
+                  choice->kernel->name, out->message.text);
+}
+
+/* Row 0 is put at every second place, from `parity` on, the others become NaN. */
+static void repeat_row(row_data *data, int parity)
+{
+    const row_problem *p = &data->problem;
+    const size_t bytes = element_bytes(p->hidden_type);
+    const size_t width = (size_t)(p->is_head ? p->depth : p->vocab) * bytes;
+    const size_t stride = (size_t)p->hidden_stride * bytes;
+    unsigned char *row = malloc(width);
+    ck_assert_ptr_nonnull(row);
+    memcpy(row, data->hidden, width);
+    for (int64_t r = 0; r < p->rows; r++) {
+        unsigned char *place = data->hidden + (size_t)r * stride;
+        if (r % 2 == parity)
+            memcpy(place, row, width);
+        else
+            memset(place, 0xff, width);
+    }
+    free(row);
+}
+
+static void compare_bits(const row_result *a, int64_t row_a, const row_result *b, int64_t row_b,
+                         const char *name)
+{
+    dllm_message why;
+    ck_assert_msg(row_bits_equal(a, row_a, b, row_b, &why), "%s: %s", name, why.text);
+}
+
+START_TEST(a_row_has_the_same_bits_at_every_place)
+{
+    const simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 2};
+    const row_shape shape = plain_shape(choice.kernel);
+    row_result first;
+    for (int parity = -1; parity < 2; parity++) {
+        row_data data;
+        row_result result;
+        make_data(&data, &shape);
+        if (parity >= 0) repeat_row(&data, parity);
+        run(parity < 0 ? &first : &result, &data, &choice);
+        for (int64_t r = parity; parity >= 0 && r < shape.rows; r += 2)
+            compare_bits(&first, 0, &result, r, choice.kernel->name);
+        if (parity >= 0) row_result_release(&result);
+        row_data_release(&data);
+    }
+    row_result_release(&first);
+}
+END_TEST
+
+START_TEST(a_row_has_the_same_bits_whatever_the_row_count)
+{
+    static const int64_t counts[] = {1, 3, 16, 36};
+    const simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 2};
+    const row_shape shape = plain_shape(choice.kernel);
+    row_data data;
+    row_result all;
+    make_data(&data, &shape);
+    run(&all, &data, &choice);
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        row_result some;
+        data.problem.rows = counts[c];
+        run(&some, &data, &choice);
+        for (int64_t r = 0; r < counts[c]; r++)
+            compare_bits(&all, r, &some, r, choice.kernel->name);
+        row_result_release(&some);
+    }
+    row_result_release(&all);
+    row_data_release(&data);
+}
+END_TEST
+
+/* A missing barrier shows when the last thread goes first. */
+START_TEST(the_order_of_threads_changes_no_bit)
+{
+    simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 2};
+    const row_shape shape = plain_shape(choice.kernel);
+    row_data data;
+    row_result first;
+    row_result last;
+    make_data(&data, &shape);
+    run(&first, &data, &choice);
+    choice.order = SIMT_LAST_COME;
+    run(&last, &data, &choice);
+    for (int64_t r = 0; r < shape.rows; r++)
+        compare_bits(&first, r, &last, r, choice.kernel->name);
+    row_result_release(&first);
+    row_result_release(&last);
+    row_data_release(&data);
+}
+END_TEST
+
+/* The logits are the same, so ids and maxima are; sums may differ by roundings. */
+START_TEST(splits_change_neither_id_nor_maximum)
+{
+    simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 1};
+    const row_shape shape = plain_shape(choice.kernel);
+    row_data data;
+    row_result whole;
+    make_data(&data, &shape);
+    run(&whole, &data, &choice);
+    for (choice.splits = 2; choice.splits <= 5; choice.splits += 3) {
+        row_result split;
+        dllm_message why;
+        run(&split, &data, &choice);
+        ck_assert_msg(row_data_compare(&data, &split, &why), "%s", why.text);
+        for (int64_t r = 0; r < shape.rows; r++) {
+            ck_assert(row_result_value(&whole, ROW_ARGMAX, r) ==
+                      row_result_value(&split, ROW_ARGMAX, r));
+            ck_assert(row_result_value(&whole, ROW_MAX, r) == row_result_value(&split, ROW_MAX, r));
+        }
+        row_result_release(&split);
+    }
+    row_result_release(&whole);
+    row_data_release(&data);
+}
+END_TEST
+
+START_TEST(sampler_folds_chunks_as_one_row)
+{
+    static const char *const samplers[] = {"sampler_stream_1", "sampler_stream_2",
+                                           "sampler_stream_3"};
+    simt_choice choice = {.kernel = simt_variant_find(samplers[_i]), .splits = 1 + _i};
+    for (choice.chunk_columns = 1; choice.chunk_columns < 200; choice.chunk_columns += 22) {
+        for (uint64_t seed = 0; seed < 4; seed++) {
+            row_shape shape;
+            draw_shape(&shape, choice.kernel, seed);
+            shape.rows = shape.rows < 9 ? shape.rows : 9;
+            if (shape.vocab > 300) shape.vocab = shape.valid_vocab = 300;
+            check_shape(&shape, &choice);
+        }
+    }
+}
+END_TEST
+
+/* A lane's packets over several rounds, with every phase of the row's beginning. */
+START_TEST(sampler_takes_long_rows_at_any_address)
+{
+    static const char *const samplers[] = {"sampler_stream_1", "sampler_stream_2",
+                                           "sampler_stream_3", "sampler_stream_1_packets1",
+                                           "sampler_stream_3_packets8"};
+    const simt_choice choice = {.kernel = simt_variant_find(samplers[_i]), .splits = 1};
+    for (int values = VALUES_INTEGER; values <= VALUES_REAL; values++) {
+        row_shape shape;
+        draw_shape(&shape, choice.kernel, (uint64_t)_i);
+        shape.values = (row_values)values;
+        shape.rows = 9;
+        shape.vocab = 20003;
+        shape.valid_vocab = values == VALUES_REAL ? 19999 : 0;
+        shape.source_rows = 0;
+        shape.hidden_pad = 2;
+        check_shape(&shape, &choice);
+    }
+}
+END_TEST
+
+static void load_cases(void)
+{
+    dllm_message message;
+    ck_assert_msg(row_cases_load(&cases, DLLM_SOURCE_DIR "/tests/cases/row_cases.json", &message),
+                  "%s", message.text);
+}
+
+static void release_cases(void)
+{
+    row_cases_release(&cases);
+}
+
+static Suite *kernels_suite(void)
+{
+    int variants = 0;
+    Suite *suite = suite_create("simt_kernels");
+    TCase *values = tcase_create("values");
+    TCase *bits = tcase_create("bits");
+    while (simt_variant_of_rows(variants))
+        variants++;
+    tcase_set_timeout(values, 0);
+    tcase_set_timeout(bits, 0);
+    tcase_add_unchecked_fixture(values, load_cases, release_cases);
+    tcase_add_loop_test(values, matches_the_double_reference, 0, variants * SHAPES);
+    tcase_add_loop_test(values, takes_the_smallest_and_the_ragged, 0, variants);
+    tcase_add_loop_test(values, answers_the_row_cases, 0, 3);
+    tcase_add_loop_test(values, sampler_folds_chunks_as_one_row, 0, 3);
+    tcase_add_loop_test(values, sampler_takes_long_rows_at_any_address, 0, 5);
+    tcase_add_loop_test(bits, a_row_has_the_same_bits_at_every_place, 0, variants);
+    tcase_add_loop_test(bits, a_row_has_the_same_bits_whatever_the_row_count, 0, variants);
+    tcase_add_loop_test(bits, the_order_of_threads_changes_no_bit, 0, variants);
+    tcase_add_loop_test(bits, splits_change_neither_id_nor_maximum, 0, variants);
+    suite_add_tcase(suite, values);
+    suite_add_tcase(suite, bits);
+    return suite;
+}
+
+int main(void)
+{
+    return check_suite_run(kernels_suite());
+}

@@ -1,0 +1,304 @@
+/* simt_rows.c - one head or sampler call by kernels on the host: copies, launches, checks */
+#include "simt_rows.h"
+
+#include "element_type.h"
+#include "row_params.h"
+#include "simt_sanitizer.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARP_ROWS = 4, SAMPLER_STEP = 16, SPARE_STATES = 3, POISON = 0xa5 };
+
+static const uint32_t outputs_built =
+    DLLM_OUT_ARGMAX | DLLM_OUT_MAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS;
+
+/* A copy of an input that ends with its last byte. */
+typedef struct input {
+    const void *host;
+    size_t bytes;
+    char *base;
+    char *data;
+} input;
+
+typedef struct session {
+    const row_problem *problem;
+    const simt_choice *choice;
+    row_result *result;
+    input hidden;
+    input weight;
+    input row_index;
+    int64_t hidden_stride;
+    int64_t weight_stride;
+    int64_t state_stride;
+    int32_t valid_vocab;
+    int32_t split_columns;
+    int32_t splits;
+    dllm_row_state *states;
+} session;
+
+#define REFUSE(run, ...) DLLM_REFUSE(&(run)->result->message, __VA_ARGS__)
+
+/* ---- variants ---- */
+
+int simt_variant_value(const simt_variant *variant, const char *define, int otherwise)
+{
+    for (int i = 0; i < SIMT_DEFINES_MAX && variant->defines[i].name; i++)
+        if (strcmp(variant->defines[i].name, define) == 0) return variant->defines[i].value;
+    return otherwise;
+}
+
+const simt_variant *simt_variant_find(const char *name)
+{
+    for (int i = 0; i < simt_variant_count; i++)
+        if (strcmp(simt_variants[i]->name, name) == 0) return simt_variants[i];
+    ck_abort_msg("there is no variant %s", name);
+    return NULL;
+}
+
+bool simt_variant_is_head(const simt_variant *variant)
+{
+    return strncmp(variant->kernel, "head", 4) == 0;
+}
+
+const simt_variant *simt_variant_of_rows(int number)
+{
+    for (int i = 0; i < simt_variant_count; i++) {
+        const simt_variant *variant = simt_variants[i];
+        if (!simt_variant_is_head(variant) && strcmp(variant->kernel, "sampler_stream") != 0)
+            continue;
+        if (number-- == 0) return variant;
+    }
+    return NULL;
+}
+
+int simt_variant_alignment(const simt_variant *variant)
+{
+    return simt_variant_value(variant, "DLLM_ALIGN_BYTES", 1);
+}
+
+static int64_t stride_of(int64_t stride, int64_t width)
+{
+    return stride ? stride : width;
+}
+
+bool simt_variant_takes(const simt_variant *variant, const row_problem *p)
+{
+    const bool is_head = simt_variant_is_head(variant);
+    const int64_t align = simt_variant_alignment(variant);
+    const int hidden =
+        simt_variant_value(variant, is_head ? "DLLM_HIDDEN_TYPE" : "DLLM_LOGITS_TYPE", DLLM_BF16);
+    if (p->is_head != is_head || (int)p->hidden_type != hidden) return false;
+    if (!is_head) return true;
+    const int64_t hidden_bytes =
+        stride_of(p->hidden_stride, p->depth) * (int64_t)element_bytes(p->hidden_type);
+    const int64_t weight_bytes =
+        stride_of(p->weight_stride, p->depth) * (int64_t)element_bytes(p->weight_type);
+    return (int)p->weight_type == simt_variant_value(variant, "DLLM_WEIGHT_TYPE", DLLM_BF16) &&
+           hidden_bytes % align == 0 && weight_bytes % align == 0;
+}
+
+/* ---- inputs ---- */
+
+/* Eight bytes below the data and more are forbidden, as far as a sanitizer can tell bytes apart. */
+static void copy_input(input *out, const void *host, size_t bytes, size_t alignment)
+{
+    enum { FORBIDDEN = 24 };
+    const size_t lead = alignment < 8 ? FORBIDDEN + alignment : alignment == 8 ? FORBIDDEN : 16;
+    if (!host) return;
+    out->host = host;
+    out->bytes = bytes;
+    out->base = malloc(lead + bytes);
+    ck_assert_ptr_nonnull(out->base);
+    out->data = out->base + lead;
+    memcpy(out->data, host, bytes);
+    SIMT_FORBID(out->base, lead < FORBIDDEN ? lead : (size_t)FORBIDDEN);
+}
+
+static size_t matrix_bytes(dllm_type type, int64_t rows, int64_t width, int64_t stride)
+{
+    return (size_t)((rows - 1) * stride + width) * element_bytes(type);
+}
+
+/* Row starts keep what the variant asks, or an element's own alignment if that is more. */
+static size_t alignment_of(const simt_variant *variant, dllm_type type)
+{
+    const size_t wanted = (size_t)simt_variant_alignment(variant);
+    return wanted < element_bytes(type) ? element_bytes(type) : wanted;
+}
+
+static void copy_index(session *run)
+{
+    const row_problem *p = run->problem;
+    const size_t bytes = p->index_type == DLLM_INT64 ? 8 : 4;
+    char *narrow = malloc((size_t)p->rows * bytes);
+    ck_assert_ptr_nonnull(narrow);
+    for (int64_t r = 0; r < p->rows; r++)
+        memcpy(narrow + (size_t)r * bytes, &p->row_index[r], bytes); /* little-endian */
+    copy_input(&run->row_index, narrow, (size_t)p->rows * bytes, bytes);
+    run->row_index.host = NULL;
+    free(narrow);
+}
+
+static void copy_inputs(session *run)
+{
+    const row_problem *p = run->problem;
+    const simt_variant *kernel = run->choice->kernel;
+    const int64_t width = p->is_head ? p->depth : p->vocab;
+    const int64_t rows = p->row_index ? p->source_rows : p->rows;
+    run->hidden_stride = stride_of(p->hidden_stride, width);
+    run->weight_stride = stride_of(p->weight_stride, p->depth);
+    copy_input(&run->hidden, p->hidden,
+               matrix_bytes(p->hidden_type, rows, width, run->hidden_stride),
+               alignment_of(kernel, p->hidden_type));
+    if (p->is_head)
+        copy_input(&run->weight, p->weight,
+                   matrix_bytes(p->weight_type, p->vocab, p->depth, run->weight_stride),
+                   alignment_of(kernel, p->weight_type));
+    if (p->row_index) copy_index(run);
+}
+
+static bool is_unchanged(const input *copy)
+{
+    return !copy->host || memcmp(copy->data, copy->host, copy->bytes) == 0;
+}
+
+/* ---- launches ---- */
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static bool launch(session *run, const simt_variant *variant, const void *params, int64_t blocks)
+{
+    const char *wrong =
+        simt_run(variant->body, params, (unsigned)blocks, variant->threads, run->choice->order);
+    return !wrong || REFUSE(run, "%s: %s", variant->name, wrong);
+}
+
+/* Of all columns, or of each chunk: then the last chunk's last splits may have no columns. */
+static void split_vocab(session *run)
+{
+    const simt_variant *kernel = run->choice->kernel;
+    const int64_t lanes = simt_variant_is_head(kernel) ? SIMT_LANES : SAMPLER_STEP;
+    const int64_t step = simt_variant_value(kernel, "DLLM_TILE_VOCAB", (int)lanes);
+    const int64_t splits = run->choice->splits ? run->choice->splits : 1;
+    const int64_t chunk = run->choice->chunk_columns;
+    const int64_t vocab = chunk ? chunk : run->valid_vocab;
+    const int64_t columns = ceil_div(ceil_div(vocab, splits), step) * step;
+    run->split_columns = (int32_t)columns;
+    run->splits = (int32_t)ceil_div(vocab, columns);
+}
+
+static bool run_head(session *run)
+{
+    const row_problem *p = run->problem;
+    const simt_variant *kernel = run->choice->kernel;
+    const int64_t tile_rows = simt_variant_value(kernel, "DLLM_TILE_ROWS", WARP_ROWS);
+    const dllm_head_params params = {.hidden = run->hidden.data,
+                                     .weight = run->weight.data,
+                                     .row_index = run->row_index.data,
+                                     .states = run->states,
+                                     .hidden_stride = run->hidden_stride,
+                                     .weight_stride = run->weight_stride,
+                                     .rows = p->rows,
+                                     .source_rows = p->row_index ? p->source_rows : p->rows,
+                                     .state_stride = run->state_stride,
+                                     .row_index_is_64 = p->index_type == DLLM_INT64,
+                                     .valid_vocab = run->valid_vocab,
+                                     .depth = (int32_t)p->depth,
+                                     .split_columns = run->split_columns};
+    return launch(run, kernel, &params, run->splits * ceil_div(p->rows, tile_rows));
+}
+
+/* All columns at once, or chunk by chunk, each merged with the states of those before it. */
+static bool run_sampler(session *run)
+{
+    const row_problem *p = run->problem;
+    const int64_t chunk =
+        run->choice->chunk_columns ? run->choice->chunk_columns : run->valid_vocab;
+    dllm_sampler_params params = {.row_index = run->row_index.data,
+                                  .states = run->states,
+                                  .logits_stride = run->hidden_stride,
+                                  .rows = p->rows,
+                                  .source_rows = p->row_index ? p->source_rows : p->rows,
+                                  .state_stride = run->state_stride,
+                                  .row_index_is_64 = p->index_type == DLLM_INT64,
+                                  .split_columns = run->split_columns};
+    for (int64_t begin = 0; begin < run->valid_vocab; begin += chunk) {
+        const int64_t rest = run->valid_vocab - begin;
+        params.logits = run->hidden.data + (size_t)begin * element_bytes(p->hidden_type);
+        params.column_begin = (int32_t)begin;
+        params.columns = (int32_t)(rest < chunk ? rest : chunk);
+        params.continues = begin > 0;
+        if (!launch(run, run->choice->kernel, &params, run->splits * p->rows)) return false;
+    }
+    return true;
+}
+
+static bool run_combine(session *run)
+{
+    const row_problem *p = run->problem;
+    row_result *result = run->result;
+    const char *name = p->id_type == DLLM_INT64 ? "combine_all_id8" : "combine_all_id4";
+    for (int i = 0; i < ROW_OUTPUTS; i++) {
+        const size_t bytes = i == ROW_ARGMAX && p->id_type == DLLM_INT64 ? 8 : 4;
+        if (!(outputs_built & 1u << i)) continue;
+        result->data[i] = malloc((size_t)p->rows * bytes);
+        ck_assert_ptr_nonnull(result->data[i]);
+        memset(result->data[i], POISON, (size_t)p->rows * bytes);
+    }
+    const dllm_combine_params params = {.states = run->states,
+                                        .row_index = run->row_index.data,
+                                        .argmax = result->data[ROW_ARGMAX],
+                                        .max = result->data[ROW_MAX],
+                                        .lse = result->data[ROW_LSE],
+                                        .confidence = result->data[ROW_CONFIDENCE],
+                                        .flags = result->data[ROW_FLAGS],
+                                        .rows = p->rows,
+                                        .source_rows = p->row_index ? p->source_rows : p->rows,
+                                        .state_stride = run->state_stride,
+                                        .vocab_offset = p->vocab_offset,
+                                        .row_index_is_64 = p->index_type == DLLM_INT64,
+                                        .splits = run->splits};
+    return launch(run, simt_variant_find(name), &params, ceil_div(p->rows, WARP_ROWS));
+}
+
+/* A kernel writes states of existing rows and nothing else. */
+static bool spare_states_hold(session *run)
+{
+    const size_t row_bytes = (size_t)run->problem->rows * sizeof(dllm_row_state);
+    for (int32_t split = 0; split < run->splits; split++) {
+        const unsigned char *spare =
+            (const unsigned char *)(run->states + split * run->state_stride) + row_bytes;
+        for (size_t i = 0; i < SPARE_STATES * sizeof(dllm_row_state); i++)
+            if (spare[i] != POISON) return REFUSE(run, "split %d: states beyond the rows", split);
+    }
+    return true;
+}
+
+row_outcome simt_row_run(row_result *out, const row_problem *problem, const simt_choice *choice)
+{
+    session run = {.problem = problem, .choice = choice, .result = out};
+    *out = (row_result){.id_type = problem->id_type};
+    (void)strncpy(out->plan.family, choice->kernel->kernel, sizeof out->plan.family - 1);
+    run.valid_vocab = (int32_t)stride_of(problem->valid_vocab, problem->vocab);
+    run.state_stride = problem->rows + SPARE_STATES;
+    copy_inputs(&run);
+    split_vocab(&run);
+    const size_t states = (size_t)(run.splits * run.state_stride);
+    run.states = aligned_alloc(16, states * sizeof *run.states);
+    ck_assert_ptr_nonnull(run.states);
+    memset(run.states, POISON, states * sizeof *run.states);
+    const bool ran = (problem->is_head ? run_head(&run) : run_sampler(&run)) &&
+                     spare_states_hold(&run) && run_combine(&run);
+    const bool held = is_unchanged(&run.hidden) && is_unchanged(&run.weight);
+    if (ran && !held) (void)REFUSE(&run, "an input was changed");
+    free(run.states);
+    free(run.hidden.base);
+    free(run.weight.base);
+    free(run.row_index.base);
+    return ran && held ? ROW_RAN : ROW_FAILED;
+}

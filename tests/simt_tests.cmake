@@ -1,0 +1,104 @@
+# Kernels on the host (label simt): each variant of a kernel is a source file made here, with its -D
+# values in it; the table of all variants is made from the same list.
+enable_language(CXX)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+set(SIMT_SOURCES "")
+set(SIMT_DECLARATIONS "")
+set(SIMT_POINTERS "")
+set(SIMT_COUNT 0)
+
+# simt_variant(kernel suffix [NAME=value ...]) compiles kernel.cu with these -D values
+macro(simt_variant kernel_name suffix)
+  set(kernel ${kernel_name})
+  set(name ${kernel}_${suffix})
+  string(REGEX REPLACE "_.*" "" params ${kernel})
+  set(threads 256)
+  if(kernel MATCHES "naive|combine|sampler")
+    set(threads 128)
+  endif()
+  set(defines "")
+  set(values "")
+  foreach(define ${ARGN})
+    string(REPLACE "=" ";" parts ${define})
+    list(GET parts 0 define_name)
+    list(GET parts 1 define_value)
+    string(APPEND defines "#define ${define_name} ${define_value}\n")
+    string(APPEND values "{\"${define_name}\", ${define_value}}, ")
+  endforeach()
+  configure_file(simt_variant.cc.in ${CMAKE_CURRENT_BINARY_DIR}/simt/${name}.cc @ONLY)
+  list(APPEND SIMT_SOURCES ${CMAKE_CURRENT_BINARY_DIR}/simt/${name}.cc)
+  string(APPEND SIMT_DECLARATIONS "extern const simt_variant simt_variant_${name};\n")
+  string(APPEND SIMT_POINTERS "    &simt_variant_${name},\n")
+  math(EXPR SIMT_COUNT "${SIMT_COUNT} + 1")
+endmacro()
+
+# Types: 1 bf16, 2 fp16, 3 fp32; every pair once, every alignment and tile shape somewhere.
+foreach(pair 1:1:16 1:1:2 2:2:8 3:3:16 3:3:4 1:2:4 1:3:16 3:1:8 2:1:1 2:3:2 3:2:16)
+  string(REPLACE ":" ";" parts ${pair})
+  list(GET parts 0 hidden)
+  list(GET parts 1 weight)
+  list(GET parts 2 align)
+  simt_variant(head_naive ${hidden}_${weight}_align${align} DLLM_HIDDEN_TYPE=${hidden}
+    DLLM_WEIGHT_TYPE=${weight} DLLM_ALIGN_BYTES=${align})
+endforeach()
+foreach(tile 1:1:16:64:64:16 1:1:2:16:64:8 2:2:8:128:64:16 3:3:16:64:128:16 3:1:4:32:128:32
+    1:3:16:64:64:32 2:1:1:16:128:16)
+  string(REPLACE ":" ";" parts ${tile})
+  list(GET parts 0 hidden)
+  list(GET parts 1 weight)
+  list(GET parts 2 align)
+  list(GET parts 3 rows)
+  list(GET parts 4 vocab)
+  list(GET parts 5 depth)
+  simt_variant(head_tiled ${hidden}_${weight}_align${align}_${rows}x${vocab}x${depth}
+    DLLM_HIDDEN_TYPE=${hidden} DLLM_WEIGHT_TYPE=${weight} DLLM_ALIGN_BYTES=${align}
+    DLLM_TILE_ROWS=${rows} DLLM_TILE_VOCAB=${vocab} DLLM_TILE_DEPTH=${depth})
+endforeach()
+foreach(type 1 2 3)
+  simt_variant(sampler_stream ${type} DLLM_LOGITS_TYPE=${type})
+endforeach()
+simt_variant(sampler_stream 1_packets1 DLLM_LOGITS_TYPE=1 DLLM_PACKETS=1)
+simt_variant(sampler_stream 3_packets8 DLLM_LOGITS_TYPE=3 DLLM_PACKETS=8)
+simt_variant(combine all_id4 DLLM_OUTPUTS=2063 DLLM_ID_BYTES=4)
+simt_variant(combine all_id8 DLLM_OUTPUTS=2063 DLLM_ID_BYTES=8)
+foreach(output 1 2 4 8 2048)
+  simt_variant(combine only${output} DLLM_OUTPUTS=${output} DLLM_ID_BYTES=4)
+endforeach()
+foreach(bytes 2 4)
+  simt_variant(gather ${bytes} DLLM_ELEMENT_BYTES=${bytes})
+endforeach()
+
+file(CONFIGURE OUTPUT simt/simt_variants.c CONTENT "/* every variant of this program */
+#include \"simt_shim.h\"
+
+@SIMT_DECLARATIONS@
+const simt_variant *const simt_variants[] = {
+@SIMT_POINTERS@};
+const int simt_variant_count = @SIMT_COUNT@;
+" @ONLY)
+
+add_library(simt_device OBJECT ${SIMT_SOURCES} ${CMAKE_CURRENT_BINARY_DIR}/simt/simt_variants.c
+  simt_shim.c simt_fiber.c)
+target_include_directories(simt_device PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}
+  ${PROJECT_SOURCE_DIR}/kernel_src)
+target_link_libraries(simt_device PUBLIC dllm_flags)
+# Kernels ask another compiler to unroll loops, and read memory by words of other types than it was
+# written in, as a device allows.
+target_compile_options(simt_device PUBLIC
+  $<$<COMPILE_LANGUAGE:CXX>:-Wno-unknown-pragmas;-fno-strict-aliasing>)
+
+# simt_test(name SOURCES ...) is a suite that runs them
+function(simt_test name)
+  dllm_test(${name} LABEL simt SOURCES ${ARGN} LIBRARIES simt_device row_check)
+  # what links an object library gets its flags; its objects are named here
+  target_sources(${name} PRIVATE $<TARGET_OBJECTS:simt_device>)
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+endfunction()
+
+simt_test(simt_threads simt_threads.c)
+simt_test(simt_state simt_state.cc)
+simt_test(simt_combine simt_combine.c simt_rows.c)
+simt_test(simt_kernels simt_kernels.c simt_rows.c row_driver.c row_shapes.c reference.c compare.c)

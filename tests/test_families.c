@@ -1,0 +1,180 @@
+/* test_families.c - rules of thumb are legal, cover the vocabulary and keep the workspace small */
+#include "check_suite.h"
+
+#include "families.h"
+#include "family_parts.h"
+#include "shipped.h"
+#include "status.h"
+
+#include <string.h>
+
+static const char *const archs[] = {"sm_75",  "sm_80",  "sm_86", "sm_89",
+                                    "sm_90a", "sm_100", "sm_120"};
+
+enum { ARCHS = sizeof archs / sizeof archs[0] };
+
+static dllm_problem head(int64_t vocab, int64_t depth, int64_t rows, dllm_type type)
+{
+    dllm_head_options options = DLLM_HEAD_OPTIONS_INIT;
+    dllm_problem problem;
+    options.vocab = vocab;
+    options.depth = depth;
+    options.rows_max = rows;
+    options.hidden_type = options.weight_type = type;
+    options.outputs = DLLM_OUT_ARGMAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE;
+    ck_assert_int_eq(dllm__head_problem(&problem, &options), DLLM_OK);
+    return problem;
+}
+
+static dllm_device typical(const char *arch)
+{
+    dllm_device device;
+    ck_assert_int_eq(dllm__device_typical(&device, arch), DLLM_OK);
+    return device;
+}
+
+/* What a split must be, whatever the family: no column left out, none counted twice. */
+static void check_splits(const dllm_problem *problem, const dllm_choice *choice)
+{
+    const bool chunked = choice->chunk_vocab > 0;
+    const int64_t columns = chunked ? choice->chunk_vocab : problem->valid_vocab;
+    const int64_t covered = (int64_t)choice->splits * choice->split_columns;
+    ck_assert_msg(covered >= columns && covered - choice->split_columns < columns,
+                  "%s: %d splits of %d columns for %lld, rows %lld", choice->family->name,
+                  choice->splits, choice->split_columns, (long long)columns,
+                  (long long)problem->rows_max);
+}
+
+START_TEST(proposals_are_legal_and_cover_the_vocabulary)
+{
+    static const int64_t vocabs[] = {1, 5, 31, 64, 129, 4096, 50257, 126464, 262144, INT32_MAX};
+    const dllm_device device = typical(archs[_i]);
+    int legal = 0;
+    for (size_t v = 0; v < sizeof vocabs / sizeof vocabs[0]; v++)
+        for (int64_t rows = 1; rows <= 100000; rows = rows * 3 + 1)
+            for (int f = 0; dllm__family_at(f); f++) {
+                const dllm_family *family = dllm__family_at(f);
+                const dllm_problem problem = head(vocabs[v], 4096, rows, DLLM_BF16);
+                dllm_choice choice = {.family = family, .stages = 1, .splits = 1};
+                if (family->operation != DLLM_OPERATION_HEAD) continue;
+                family->propose(&problem, &device, &choice);
+                if (family->legal(&problem, &device, &choice) != DLLM_OK) continue;
+                check_splits(&problem, &choice);
+                legal++;
+            }
+    ck_assert_int_gt(legal, 100);
+}
+END_TEST
+
+START_TEST(workspace_of_the_llada_head_is_bounded)
+{
+    const dllm_device device = typical(archs[_i]);
+    for (int64_t rows = 1; rows <= 16384; rows *= 2)
+        for (int f = 0; dllm__family_at(f); f++) {
+            const dllm_family *family = dllm__family_at(f);
+            const dllm_problem problem = head(126464, 4096, rows, DLLM_BF16);
+            dllm_choice choice = {.family = family, .stages = 1, .splits = 1};
+            if (family->operation != DLLM_OPERATION_HEAD) continue;
+            family->propose(&problem, &device, &choice);
+            if (family->legal(&problem, &device, &choice) != DLLM_OK) continue;
+            const size_t limit = choice.chunk_rows ? (size_t)64 << 20 : (size_t)16 << 20;
+            const size_t bytes = family->workspace_bytes(&problem, &choice);
+            ck_assert_msg(bytes + 255 <= limit, "%s: %zu bytes at %lld rows", family->name, bytes,
+                          (long long)rows);
+        }
+}
+END_TEST
+
+START_TEST(a_family_asked_for_is_taken_or_refused_with_its_reason)
+{
+    const dllm_device device = typical("sm_75");
+    dllm_problem problem = head(1000, 64, 8, DLLM_BF16);
+    dllm_choice choice;
+    char why[192];
+    (void)strcpy(problem.family, "mma"); /* NOLINT: fits */
+    ck_assert_int_eq(dllm__choose(&choice, why, &problem, &device), DLLM_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(dllm_last_error(), "sm_75"));
+    (void)strcpy(problem.family, "tiled"); /* NOLINT: fits */
+    ck_assert_int_eq(dllm__choose(&choice, why, &problem, &device), DLLM_OK);
+    ck_assert_str_eq(choice.family->name, "tiled");
+    (void)strcpy(problem.family, "wmma"); /* NOLINT: fits */
+    ck_assert_int_eq(dllm__choose(&choice, why, &problem, &device), DLLM_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(dllm_last_error(), "mma, gemm_chunk, naive, tiled, cpu"));
+}
+END_TEST
+
+START_TEST(cublas_is_opened_only_where_it_would_be_taken)
+{
+    const dllm_device ampere = typical("sm_80");
+    const dllm_device hopper = typical("sm_90a");
+    dllm_problem problem = head(1000, 64, 4096, DLLM_BF16);
+    ck_assert(dllm__wants_cublas(&problem, &ampere));
+    ck_assert(!dllm__wants_cublas(&problem, &hopper));
+    (void)strcpy(problem.family, "gemm_chunk"); /* NOLINT: fits */
+    ck_assert(dllm__wants_cublas(&problem, &hopper));
+    problem = head(1000, 64, 16, DLLM_BF16);
+    ck_assert(!dllm__wants_cublas(&problem, &ampere));
+}
+END_TEST
+
+START_TEST(hopper_takes_sm90_where_it_can)
+{
+    const dllm_device device = typical("sm_90a");
+    dllm_problem problem = head(1000, 64, 4096, DLLM_FP16);
+    dllm_choice choice;
+    char why[192];
+    ck_assert_int_eq(dllm__choose(&choice, why, &problem, &device), DLLM_OK);
+    ck_assert_str_eq(choice.family->name, "sm90");
+    problem.alignment_bytes = 8;
+    ck_assert_int_eq(dllm__choose(&choice, why, &problem, &device), DLLM_OK);
+    ck_assert_str_ne(choice.family->name, "sm90");
+}
+END_TEST
+
+START_TEST(every_problem_has_a_family)
+{
+    const dllm_device device = typical(archs[_i]);
+    for (int64_t depth = 1; depth < 5000; depth = depth * 2 + 1)
+        for (int type = DLLM_BF16; type <= DLLM_FP32; type++)
+            for (int64_t rows = 0; rows <= 16384; rows = rows * 2 + 1) {
+                dllm_problem problem = head(129, depth, rows, (dllm_type)type);
+                dllm_choice choice;
+                char why[192];
+                ck_assert_msg(dllm__choose(&choice, why, &problem, &device) == DLLM_OK, "%s",
+                              dllm_last_error());
+                problem.weight_type = DLLM_FP16;
+                ck_assert_msg(dllm__choose(&choice, why, &problem, &device) == DLLM_OK, "%s",
+                              dllm_last_error());
+            }
+}
+END_TEST
+
+START_TEST(shipped_kernels_are_listed_once)
+{
+    static dllm_kernel_spec specs[DLLM_SHIPPED_MAX];
+    const int count = dllm__shipped_kernels(specs, DLLM_SHIPPED_MAX, archs[_i]);
+    ck_assert_int_gt(count, 10);
+    ck_assert_int_lt(count, DLLM_SHIPPED_MAX);
+    for (int i = 0; i < count; i++) {
+        ck_assert_str_eq(specs[i].arch, archs[_i]);
+        for (int j = 0; j < i; j++)
+            ck_assert_msg(memcmp(&specs[i], &specs[j], sizeof specs[i]) != 0, "%s twice",
+                          specs[i].file);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("families");
+    TCase *group = tcase_create("choice");
+    tcase_add_loop_test(group, proposals_are_legal_and_cover_the_vocabulary, 0, ARCHS);
+    tcase_add_loop_test(group, workspace_of_the_llada_head_is_bounded, 0, ARCHS);
+    tcase_add_test(group, cublas_is_opened_only_where_it_would_be_taken);
+    tcase_add_test(group, hopper_takes_sm90_where_it_can);
+    tcase_add_loop_test(group, every_problem_has_a_family, 0, ARCHS);
+    tcase_add_test(group, a_family_asked_for_is_taken_or_refused_with_its_reason);
+    tcase_add_loop_test(group, shipped_kernels_are_listed_once, 0, ARCHS);
+    suite_add_tcase(suite, group);
+    return check_suite_run(suite);
+}

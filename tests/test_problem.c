@@ -1,0 +1,366 @@
+/* test_problem.c - the rules about options and buffers: each refused value, with its message */
+#include "check_suite.h"
+
+#include "problem.h"
+#include "status.h"
+
+#include <math.h>
+#include <string.h>
+
+static dllm_head_options head_options(void)
+{
+    dllm_head_options options = DLLM_HEAD_OPTIONS_INIT;
+    options.vocab = 100;
+    options.depth = 64;
+    options.rows_max = 8;
+    options.hidden_type = options.weight_type = DLLM_BF16;
+    options.outputs = DLLM_OUT_ARGMAX | DLLM_OUT_LSE;
+    return options;
+}
+
+/* One changed field and what must come of it. */
+typedef struct option_case {
+    const char *name;
+    size_t offset;
+    size_t bytes;
+    int64_t integer;
+    float real;
+    bool is_real;
+    dllm_status status;
+    const char *words; /* part of the message */
+} option_case;
+
+#define INTEGER(field, value, status, words)                                                       \
+    {                                                                                              \
+#field, offsetof(dllm_head_options, field), sizeof(((dllm_head_options *)0)->field),       \
+            value, 0.0f, false, status, words                                                      \
+    }
+#define REAL(field, value, status, words)                                                          \
+    {                                                                                              \
+#field, offsetof(dllm_head_options, field), sizeof(float), 0, value, true, status, words   \
+    }
+
+static const option_case option_cases[] = {
+    INTEGER(vocab, 0, DLLM_INVALID_ARGUMENT, "vocab 0 is outside 1 .."),
+    INTEGER(vocab, -5, DLLM_INVALID_ARGUMENT, "vocab -5"),
+    INTEGER(vocab, (int64_t)1 << 31, DLLM_INVALID_ARGUMENT, "vocab 2147483648"),
+    INTEGER(depth, 0, DLLM_INVALID_ARGUMENT, "depth 0"),
+    INTEGER(rows_max, -1, DLLM_INVALID_ARGUMENT, "rows_max -1"),
+    INTEGER(rows_max, (int64_t)1 << 31, DLLM_INVALID_ARGUMENT, "rows_max 2147483648"),
+    INTEGER(valid_vocab, 101, DLLM_INVALID_ARGUMENT, "valid_vocab 101 is outside 0 .. 100"),
+    INTEGER(valid_vocab, -1, DLLM_INVALID_ARGUMENT, "valid_vocab -1"),
+    INTEGER(vocab_offset, -1, DLLM_INVALID_ARGUMENT, "vocab_offset -1"),
+    INTEGER(vocab_offset, INT32_MAX - 99, DLLM_INVALID_ARGUMENT, "ask for DLLM_INT64 ids"),
+    INTEGER(vocab_offset, INT64_MAX, DLLM_INVALID_ARGUMENT, "vocab_offset"),
+    INTEGER(hidden_type, 0, DLLM_INVALID_ARGUMENT, "hidden_type 0"),
+    INTEGER(hidden_type, 4, DLLM_INVALID_ARGUMENT, "hidden_type 4"),
+    INTEGER(weight_type, -1, DLLM_INVALID_ARGUMENT, "weight_type -1"),
+    INTEGER(id_type, 2, DLLM_INVALID_ARGUMENT, "id_type 2"),
+    INTEGER(index_type, 9, DLLM_INVALID_ARGUMENT, "index_type 9"),
+    INTEGER(outputs, 0, DLLM_INVALID_ARGUMENT, "at least one"),
+    INTEGER(outputs, 1u << 20, DLLM_INVALID_ARGUMENT, "bit 0x100000"),
+    INTEGER(outputs, DLLM_OUT_ENTROPY, DLLM_UNSUPPORTED, "entropy is not implemented"),
+    INTEGER(outputs, DLLM_OUT_ARGMAX | DLLM_OUT_CANDIDATES, DLLM_UNSUPPORTED, "candidates"),
+    INTEGER(inputs, DLLM_IN_BIAS, DLLM_UNSUPPORTED, "bias"),
+    INTEGER(inputs, DLLM_IN_ROWS_DEVICE, DLLM_UNSUPPORTED, "rows_device"),
+    INTEGER(inputs, 1u << 30, DLLM_INVALID_ARGUMENT, "inputs"),
+    INTEGER(behaviour, DLLM_TEMPERED, DLLM_UNSUPPORTED, "tempered"),
+    INTEGER(behaviour, DLLM_PARTIAL_STATE, DLLM_UNSUPPORTED, "partial_state"),
+    INTEGER(prepare, DLLM_PREPARE_MEASURE, DLLM_UNSUPPORTED, "measure"),
+    INTEGER(prepare, 1u << 9, DLLM_INVALID_ARGUMENT, "prepare"),
+    INTEGER(alignment_bytes, 3, DLLM_INVALID_ARGUMENT, "alignment_bytes 3"),
+    INTEGER(alignment_bytes, 32, DLLM_INVALID_ARGUMENT, "alignment_bytes 32"),
+    INTEGER(round_logits, DLLM_FP32, DLLM_INVALID_ARGUMENT, "round_logits 3"),
+    INTEGER(round_logits, DLLM_BF16, DLLM_UNSUPPORTED, "round_logits"),
+    INTEGER(candidates, 8, DLLM_UNSUPPORTED, "candidates"),
+    INTEGER(time_limit_ms, 5, DLLM_UNSUPPORTED, "time_limit_ms"),
+    REAL(scale, -1.0f, DLLM_INVALID_ARGUMENT, "scale -1"),
+    REAL(scale, INFINITY, DLLM_INVALID_ARGUMENT, "scale inf"),
+    REAL(scale, NAN, DLLM_INVALID_ARGUMENT, "scale"),
+    REAL(scale, 0.5f, DLLM_UNSUPPORTED, "scale"),
+    REAL(scale, 1.0f, DLLM_OK, ""),
+    REAL(softcap, -30.0f, DLLM_INVALID_ARGUMENT, "softcap -30"),
+    REAL(softcap, 30.0f, DLLM_UNSUPPORTED, "softcap"),
+    REAL(temperature, NAN, DLLM_INVALID_ARGUMENT, "temperature"),
+    REAL(temperature, 0.7f, DLLM_UNSUPPORTED, "temperature"),
+    REAL(temperature, -1.0f, DLLM_OK, ""),
+};
+
+START_TEST(checks_every_option)
+{
+    const option_case *row = &option_cases[_i];
+    dllm_head_options options = head_options();
+    dllm_problem problem;
+    char *field = (char *)&options + row->offset;
+    if (row->is_real)
+        memcpy(field, &row->real, row->bytes);
+    else
+        memcpy(field, &row->integer, row->bytes); /* little-endian: the low bytes */
+    dllm__clear_error();
+    ck_assert_msg(dllm__head_problem(&problem, &options) == row->status, "%s: %s", row->name,
+                  dllm_last_error());
+    ck_assert_msg(strstr(dllm_last_error(), row->words) != NULL, "%s: \"%s\" lacks \"%s\"",
+                  row->name, dllm_last_error(), row->words);
+}
+END_TEST
+
+START_TEST(refuses_a_short_struct)
+{
+    dllm_head_options options = head_options();
+    dllm_problem problem;
+    options.struct_size = sizeof options - 1;
+    ck_assert_int_eq(dllm__head_problem(&problem, &options), DLLM_INVALID_ARGUMENT);
+    ck_assert_int_eq(dllm__head_problem(&problem, NULL), DLLM_INVALID_ARGUMENT);
+}
+END_TEST
+
+START_TEST(takes_a_longer_struct_only_with_a_zero_tail)
+{
+    struct {
+        dllm_head_options options;
+        int64_t tail;
+    } newer = {head_options(), 0};
+    dllm_problem problem;
+    newer.options.struct_size = sizeof newer;
+    ck_assert_int_eq(dllm__head_problem(&problem, &newer.options), DLLM_OK);
+    newer.tail = 1;
+    ck_assert_int_eq(dllm__head_problem(&problem, &newer.options), DLLM_UNSUPPORTED);
+}
+END_TEST
+
+START_TEST(fills_defaults)
+{
+    dllm_head_options options = head_options();
+    dllm_problem problem;
+    ck_assert_int_eq(dllm__head_problem(&problem, &options), DLLM_OK);
+    ck_assert_int_eq(problem.valid_vocab, 100);
+    ck_assert_int_eq(problem.alignment_bytes, 16);
+    options.depth = 10; /* 20 bytes a row */
+    ck_assert_int_eq(dllm__head_problem(&problem, &options), DLLM_OK);
+    ck_assert_int_eq(problem.alignment_bytes, 4);
+    options.hidden_type = DLLM_FP32; /* 40 and 20 bytes */
+    ck_assert_int_eq(dllm__head_problem(&problem, &options), DLLM_OK);
+    ck_assert_int_eq(problem.alignment_bytes, 4);
+    options.alignment_bytes = 16;
+    ck_assert_int_eq(dllm__head_problem(&problem, &options), DLLM_OK);
+    ck_assert_int_eq(problem.alignment_bytes, 16);
+}
+END_TEST
+
+START_TEST(lays_sampler_options_out_as_head_options)
+{
+    dllm_sampler_options options = DLLM_SAMPLER_OPTIONS_INIT;
+    dllm_problem problem;
+    options.vocab = 129;
+    options.rows_max = 4;
+    options.valid_vocab = 128;
+    options.vocab_offset = 7;
+    options.logits_type = DLLM_FP16;
+    options.id_type = DLLM_INT64;
+    options.outputs = DLLM_OUT_MAX;
+    ck_assert_int_eq(dllm__sampler_problem(&problem, &options), DLLM_OK);
+    ck_assert_int_eq(problem.operation, DLLM_OPERATION_SAMPLER);
+    ck_assert_int_eq(problem.hidden_type, DLLM_FP16);
+    ck_assert_int_eq(problem.valid_vocab, 128);
+    ck_assert_int_eq(problem.vocab_offset, 7);
+    ck_assert_int_eq(problem.id_type, DLLM_INT64);
+    ck_assert_int_eq(problem.alignment_bytes, 2); /* 258 bytes a row */
+    options.softcap = 30.0f;
+    ck_assert_int_eq(dllm__sampler_problem(&problem, &options), DLLM_UNSUPPORTED);
+}
+END_TEST
+
+/* ---- buffers ---- */
+
+enum { WORKSPACE = 4096 };
+
+static _Alignas(16) unsigned char memory[8 * 64 * 2 + 16];
+static int64_t ids[8];
+static float floats[8];
+static int64_t row_index[8];
+
+static dllm_problem head_problem(void)
+{
+    dllm_head_options options = head_options();
+    dllm_problem problem;
+    options.inputs = DLLM_IN_ROW_INDEX;
+    ck_assert_int_eq(dllm__head_problem(&problem, &options), DLLM_OK);
+    return problem;
+}
+
+static dllm_head_buffers head_buffers(void)
+{
+    dllm_head_buffers buffers = DLLM_HEAD_BUFFERS_INIT;
+    buffers.rows = 8;
+    buffers.hidden = memory;
+    buffers.weight = memory;
+    buffers.argmax = ids;
+    buffers.lse = floats;
+    buffers.workspace = memory;
+    buffers.workspace_bytes = WORKSPACE;
+    return buffers;
+}
+
+START_TEST(fills_strides_and_passes_buffers_on)
+{
+    const dllm_problem problem = head_problem();
+    const dllm_head_buffers buffers = head_buffers();
+    dllm_row_call call;
+    ck_assert_int_eq(dllm__head_call(&call, &problem, WORKSPACE, &buffers), DLLM_OK);
+    ck_assert_int_eq(call.hidden_stride, 64);
+    ck_assert_int_eq(call.weight_stride, 64);
+    ck_assert_int_eq(call.rows, 8);
+    ck_assert_ptr_eq(call.argmax, ids);
+    ck_assert_ptr_eq(call.lse, floats);
+}
+END_TEST
+
+/* One change to good buffers, and the words of the refusal. */
+static void rows_above_rows_max(dllm_head_buffers *buffers)
+{
+    buffers->rows = 9;
+}
+
+static void negative_rows(dllm_head_buffers *buffers)
+{
+    buffers->rows = -1;
+}
+
+static void null_hidden(dllm_head_buffers *buffers)
+{
+    buffers->hidden = NULL;
+}
+
+static void null_weight(dllm_head_buffers *buffers)
+{
+    buffers->weight = NULL;
+}
+
+static void a_null_output(dllm_head_buffers *buffers)
+{
+    buffers->argmax = NULL;
+}
+
+static void a_misaligned_output(dllm_head_buffers *buffers)
+{
+    buffers->lse = (float *)(void *)(memory + 2);
+}
+
+static void stride_below_depth(dllm_head_buffers *buffers)
+{
+    buffers->hidden_stride = 63;
+}
+
+static void negative_stride(dllm_head_buffers *buffers)
+{
+    buffers->weight_stride = -64;
+}
+
+static void stride_that_loses_alignment(dllm_head_buffers *buffers)
+{
+    buffers->weight_stride = 65;
+}
+
+static void misaligned_hidden(dllm_head_buffers *buffers)
+{
+    buffers->hidden = memory + 8;
+}
+
+static void overflowing_stride(dllm_head_buffers *buffers)
+{
+    buffers->hidden_stride = INT64_MAX / 16 * 8;
+}
+
+static void null_workspace(dllm_head_buffers *buffers)
+{
+    buffers->workspace = NULL;
+}
+
+static void small_workspace(dllm_head_buffers *buffers)
+{
+    buffers->workspace_bytes = WORKSPACE - 1;
+}
+
+static void an_input_not_prepared_for(dllm_head_buffers *buffers)
+{
+    buffers->bias = floats;
+}
+
+static void negative_source_rows(dllm_head_buffers *buffers)
+{
+    buffers->row_index = row_index;
+    buffers->source_rows = -1;
+}
+
+static void a_misaligned_row_index(dllm_head_buffers *buffers)
+{
+    buffers->row_index = (const char *)row_index + 1;
+}
+
+static const struct {
+    const char *name;
+    void (*change)(dllm_head_buffers *);
+    const char *words;
+} buffer_cases[] = {
+    {"rows_above_rows_max", rows_above_rows_max, "rows 9 is outside 0 .. 8"},
+    {"negative_rows", negative_rows, "rows -1"},
+    {"null_hidden", null_hidden, "hidden is NULL"},
+    {"null_weight", null_weight, "weight is NULL"},
+    {"a_null_output", a_null_output, "argmax was asked for"},
+    {"a_misaligned_output", a_misaligned_output, "lse at"},
+    {"stride_below_depth", stride_below_depth, "hidden stride 63 is below"},
+    {"negative_stride", negative_stride, "weight stride -64"},
+    {"stride_that_loses_alignment", stride_that_loses_alignment, "does not keep the 16"},
+    {"misaligned_hidden", misaligned_hidden, "hidden at"},
+    {"overflowing_stride", overflowing_stride, "overflows"},
+    {"null_workspace", null_workspace, "workspace is NULL"},
+    {"small_workspace", small_workspace, "workspace_bytes 4095"},
+    {"an_input_not_prepared_for", an_input_not_prepared_for, "bias is given"},
+    {"negative_source_rows", negative_source_rows, "source_rows -1"},
+    {"a_misaligned_row_index", a_misaligned_row_index, "row_index at"},
+};
+
+START_TEST(refuses_bad_buffers)
+{
+    const dllm_problem problem = head_problem();
+    dllm_head_buffers buffers = head_buffers();
+    dllm_row_call call;
+    buffer_cases[_i].change(&buffers);
+    dllm__clear_error();
+    ck_assert_msg(dllm__head_call(&call, &problem, WORKSPACE, &buffers) == DLLM_INVALID_ARGUMENT,
+                  "%s", buffer_cases[_i].name);
+    ck_assert_msg(strstr(dllm_last_error(), buffer_cases[_i].words) != NULL,
+                  "%s: \"%s\" lacks \"%s\"", buffer_cases[_i].name, dllm_last_error(),
+                  buffer_cases[_i].words);
+}
+END_TEST
+
+START_TEST(takes_no_rows_with_null_pointers)
+{
+    const dllm_problem problem = head_problem();
+    const dllm_head_buffers buffers = DLLM_HEAD_BUFFERS_INIT;
+    dllm_row_call call;
+    ck_assert_int_eq(dllm__head_call(&call, &problem, WORKSPACE, &buffers), DLLM_OK);
+    ck_assert_int_eq(call.rows, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("problem");
+    TCase *options = tcase_create("options");
+    tcase_add_loop_test(options, checks_every_option, 0,
+                        (int)(sizeof option_cases / sizeof option_cases[0]));
+    tcase_add_test(options, refuses_a_short_struct);
+    tcase_add_test(options, takes_a_longer_struct_only_with_a_zero_tail);
+    tcase_add_test(options, fills_defaults);
+    tcase_add_test(options, lays_sampler_options_out_as_head_options);
+    suite_add_tcase(suite, options);
+    TCase *buffers = tcase_create("buffers");
+    tcase_add_test(buffers, fills_strides_and_passes_buffers_on);
+    tcase_add_test(buffers, takes_no_rows_with_null_pointers);
+    tcase_add_loop_test(buffers, refuses_bad_buffers, 0,
+                        (int)(sizeof buffer_cases / sizeof buffer_cases[0]));
+    suite_add_tcase(suite, buffers);
+    return check_suite_run(suite);
+}

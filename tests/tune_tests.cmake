@@ -1,0 +1,5 @@
+dllm_test(test_heads LABEL unit SOURCES test_heads.c)
+if(DLLM_TOOLS)
+  add_test(NAME e2e_tune COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/e2e_tune.sh ${PROJECT_BINARY_DIR})
+  set_tests_properties(e2e_tune PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()
