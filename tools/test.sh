@@ -1,0 +1,49 @@
+#!/bin/sh
+# test.sh - the one test command: sets up what is missing, checks, builds and runs everything
+#
+# Stages: format, layers, warnings with clang, clang-tidy, ASan + UBSan, TSan, an installed copy, and
+# last the whole of ctest on the release build. Suites that need a GPU skip without one; where there
+# is one compute-sanitizer runs them too. Ends 0 only if every stage did.
+set -eu
+cd "$(dirname "$0")/.."
+. tools/setup.sh
+
+want_packages tests
+want_nvrtc
+
+say "format"
+git ls-files '*.c' '*.h' '*.cc' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror ||
+    fail "clang-format wants changes: clang-format -i the files above"
+
+say "layers"
+sh tests/check_layers.sh
+
+say "clang, warnings as errors"
+CC=clang CXX=clang++ configure_and_build build/clang -DCMAKE_BUILD_TYPE=Debug
+
+say "clang-tidy"
+git ls-files 'runtime/*.c' 'autotune/*.c' 'tools/*.c' 'tests/*.c' |
+    xargs -P "$jobs" -n 4 clang-tidy --quiet -p build/clang >build/tidy.log 2>/dev/null || {
+    cat build/tidy.log
+    fail "clang-tidy found something"
+}
+
+say "address and undefined-behaviour sanitizers"
+configure_and_build build/asan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+    -DDLLM_SANITIZE=address,undefined
+ASAN_OPTIONS=protect_shadow_gap=0:detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 \
+    ctest --test-dir build/asan -L 'unit|simt|e2e' --output-on-failure -j "$jobs"
+
+say "thread sanitizer"
+configure_and_build build/tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDLLM_SANITIZE=thread
+ctest --test-dir build/tsan -R 'test_(kernel_cache|cpu_pool|compiler)' --output-on-failure
+
+say "release build, and an installed copy of it"
+configure_and_build build/release
+sh tests/installed_app.sh build/release
+
+say "all suites"
+if has compute-sanitizer && has nvidia-smi && nvidia-smi -L >/dev/null 2>&1; then
+    sh tools/sanitize.sh build/release
+fi
+ctest --test-dir build/release --output-on-failure -j "$jobs"
