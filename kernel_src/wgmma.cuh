@@ -64,61 +64,67 @@ DLLM_DEVICE uint64_t wgmma_descriptor(uint32_t address)
  */
 
 /* clang-format off */
-#define DLLM_D8(i) "+f"(d[(i)]),     "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3]), \
-                   "+f"(d[(i) + 4]), "+f"(d[(i) + 5]), "+f"(d[(i) + 6]), "+f"(d[(i) + 7])
+#define DLLM_D4(i) "+f"(d[(i)]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
+#define DLLM_D16(i) DLLM_D4(i), DLLM_D4((i) + 4), DLLM_D4((i) + 8), DLLM_D4((i) + 12)
 
-#define DLLM_WGMMA_N128(TYPE)                                                                        \
-    asm volatile("{\n"                                                                               \
-                 ".reg .pred accumulate;\n"                                                          \
-                 "setp.ne.b32 accumulate, 1, 0;\n"                                                   \
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32." TYPE "." TYPE " {"                   \
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "            \
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "  \
-                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "  \
-                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, " \
-                 "%64, %65, accumulate, 1, 1, 0, 0;\n"                                               \
-                 "}"                                                                                 \
-                 : DLLM_D8(0), DLLM_D8(8), DLLM_D8(16), DLLM_D8(24),                                 \
-                   DLLM_D8(32), DLLM_D8(40), DLLM_D8(48), DLLM_D8(56)                                \
+/* A width's wrapper: its name in the instruction, its accumulators and the numbers of a and b. */
+#define DLLM_WGMMA(N, REGISTERS, A, B, ...)                                                        \
+    template <int TYPE> DLLM_DEVICE void wgmma_k16(float (&d)[N / 2], uint64_t a, uint64_t b)      \
+    {                                                                                              \
+        static_assert(TYPE == 1 || TYPE == 2, "operands are bf16 (1) or fp16 (2)");                \
+        if constexpr (TYPE == 1) {                                                                 \
+            DLLM_WGMMA_ASM(N, "bf16", REGISTERS, A, B, __VA_ARGS__);                               \
+        } else {                                                                                   \
+            DLLM_WGMMA_ASM(N, "f16", REGISTERS, A, B, __VA_ARGS__);                                \
+        }                                                                                          \
+    }
+#define DLLM_WGMMA_ASM(N, TYPE, REGISTERS, A, B, ...)                                              \
+    asm volatile("{\n"                                                                             \
+                 ".reg .pred accumulate;\n"                                                        \
+                 "setp.ne.b32 accumulate, 1, 0;\n"                                                 \
+                 "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" REGISTERS     \
+                 "}, %" #A ", %" #B ", accumulate, 1, 1, 0, 0;\n"                                  \
+                 "}"                                                                               \
+                 : __VA_ARGS__                                                                     \
                  : "l"(a), "l"(b))
 
-template <int TYPE>
-DLLM_DEVICE void wgmma_k16(float (&d)[64], uint64_t a, uint64_t b)
-{
-    static_assert(TYPE == 1 || TYPE == 2, "operands are bf16 (1) or fp16 (2)");
-    if constexpr (TYPE == 1) DLLM_WGMMA_N128("bf16");
-    else DLLM_WGMMA_N128("f16");
-}
-#undef DLLM_WGMMA_N128
+#define DLLM_R4 "%0, %1, %2, %3"
+#define DLLM_R8 DLLM_R4 ", %4, %5, %6, %7"
+#define DLLM_R16 DLLM_R8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define DLLM_R32 DLLM_R16                                                                          \
+    ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define DLLM_R48 DLLM_R32                                                                          \
+    ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define DLLM_R64 DLLM_R48                                                                          \
+    ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define DLLM_R80 DLLM_R64                                                                          \
+    ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
+#define DLLM_R96 DLLM_R80                                                                          \
+    ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
 
-#define DLLM_WGMMA_N192(TYPE)                                                                        \
-    asm volatile("{\n"                                                                               \
-                 ".reg .pred accumulate;\n"                                                          \
-                 "setp.ne.b32 accumulate, 1, 0;\n"                                                   \
-                 "wgmma.mma_async.sync.aligned.m64n192k16.f32." TYPE "." TYPE " {"                   \
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "            \
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "  \
-                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "  \
-                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "  \
-                 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "  \
-                 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, " \
-                 "%96, %97, accumulate, 1, 1, 0, 0;\n"                                               \
-                 "}"                                                                                 \
-                 : DLLM_D8(0), DLLM_D8(8), DLLM_D8(16), DLLM_D8(24),                                 \
-                   DLLM_D8(32), DLLM_D8(40), DLLM_D8(48), DLLM_D8(56),                               \
-                   DLLM_D8(64), DLLM_D8(72), DLLM_D8(80), DLLM_D8(88)                                \
-                 : "l"(a), "l"(b))
+DLLM_WGMMA(8, DLLM_R4, 4, 5, DLLM_D4(0))
+DLLM_WGMMA(16, DLLM_R8, 8, 9, DLLM_D4(0), DLLM_D4(4))
+DLLM_WGMMA(32, DLLM_R16, 16, 17, DLLM_D16(0))
+DLLM_WGMMA(64, DLLM_R32, 32, 33, DLLM_D16(0), DLLM_D16(16))
+DLLM_WGMMA(96, DLLM_R48, 48, 49, DLLM_D16(0), DLLM_D16(16), DLLM_D16(32))
+DLLM_WGMMA(128, DLLM_R64, 64, 65, DLLM_D16(0), DLLM_D16(16), DLLM_D16(32), DLLM_D16(48))
+DLLM_WGMMA(160, DLLM_R80, 80, 81,
+           DLLM_D16(0), DLLM_D16(16), DLLM_D16(32), DLLM_D16(48), DLLM_D16(64))
+DLLM_WGMMA(192, DLLM_R96, 96, 97,
+           DLLM_D16(0), DLLM_D16(16), DLLM_D16(32), DLLM_D16(48), DLLM_D16(64), DLLM_D16(80))
 
-template <int TYPE>
-DLLM_DEVICE void wgmma_k16(float (&d)[96], uint64_t a, uint64_t b)
-{
-    static_assert(TYPE == 1 || TYPE == 2, "operands are bf16 (1) or fp16 (2)");
-    if constexpr (TYPE == 1) DLLM_WGMMA_N192("bf16");
-    else DLLM_WGMMA_N192("f16");
-}
-#undef DLLM_WGMMA_N192
-
-#undef DLLM_D8
+#undef DLLM_WGMMA
+#undef DLLM_WGMMA_ASM
+#undef DLLM_D16
+#undef DLLM_D4
+#undef DLLM_R96
+#undef DLLM_R80
+#undef DLLM_R64
+#undef DLLM_R48
+#undef DLLM_R32
+#undef DLLM_R16
+#undef DLLM_R8
+#undef DLLM_R4
 /* clang-format on */
 
 #endif

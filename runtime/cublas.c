@@ -6,13 +6,22 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* Fills one slot of a table of function pointers; ISO C has no cast from dlsym's result. */
-static dllm_status fill(void *library, const char *symbol, void *slot)
+/* Fills the slots; ISO C has no cast from dlsym's result, so it is copied. */
+static dllm_status fill(dllm_cublas *table)
 {
-    void *found = dlsym(library, symbol);
-    if (!found)
-        return dllm__fail(DLLM_LIBRARY_MISSING, "libcublasLt lacks the entry point %s", symbol);
-    memcpy(slot, &found, sizeof found);
+#define ROW(name, symbol, parameters) {#symbol, &table->name},
+    const struct {
+        const char *symbol;
+        void *slot;
+    } rows[] = {{"cublasLtGetVersion", &table->version}, DLLM_CUBLAS_CALLS(ROW)};
+#undef ROW
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        void *found = dlsym(table->library, rows[i].symbol);
+        if (!found)
+            return dllm__fail(DLLM_LIBRARY_MISSING, "libcublasLt lacks the entry point %s",
+                              rows[i].symbol);
+        memcpy(rows[i].slot, &found, sizeof found);
+    }
     return DLLM_OK;
 }
 
@@ -25,10 +34,10 @@ dllm_status dllm__cublas_open(dllm_cublas *out)
     if (!table.library)
         return dllm__fail(DLLM_LIBRARY_MISSING,
                           "cuBLAS is missing: looked for libcublasLt.so.13 and libcublasLt.so.12");
-    DLLM_TRY(fill(table.library, "cublasLtGetVersion", &table.version));
-#define FILL(name, symbol, parameters) DLLM_TRY(fill(table.library, #symbol, &table.name));
-    DLLM_CUBLAS_CALLS(FILL)
-#undef FILL
-    *out = table;
-    return DLLM_OK;
+    const dllm_status status = fill(&table);
+    if (status == DLLM_OK)
+        *out = table;
+    else
+        (void)dlclose(table.library);
+    return status;
 }

@@ -92,8 +92,10 @@ dllm_status dllm__choose(dllm_choice *out, char *why, const dllm_problem *proble
     }
     dllm_status status = DLLM_UNSUPPORTED;
     const int count = preference(names, problem, device, &reason);
-    for (int i = 0; i < count && status != DLLM_OK; i++)
-        status = try_family(out, find(names[i], problem->operation), problem, device);
+    for (int i = 0; i < count && status != DLLM_OK; i++) {
+        const dllm_family *family = find(names[i], problem->operation);
+        if (family) status = try_family(out, family, problem, device);
+    }
     if (status == DLLM_OK) {
         dllm__clear_error();
         (void)snprintf(why, 192, "%s", reason);

@@ -142,8 +142,8 @@ static dllm_status lay_out(dllm_gemm_call *call, dllm_cu_pointer *memory, const 
 {
     const dllm_gemm_shape *shape = &gemm->shape;
     const int64_t element = shape->type == DLLM_FP32 ? 4 : 2;
-    const int64_t stride = (shape->depth + 15) / 16 * 16;
-    const int64_t columns = (shape->columns + 15) / 16 * 16;
+    const int64_t stride = ((int64_t)shape->depth + 15) / 16 * 16;
+    const int64_t columns = ((int64_t)shape->columns + 15) / 16 * 16;
     const int64_t weight_bytes = columns * stride * element;
     const int64_t hidden_bytes = ((int64_t)shape->rows + 15) / 16 * 16 * stride * element;
     const int64_t logits_bytes = shape->rows * columns * 4;

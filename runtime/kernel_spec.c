@@ -46,3 +46,14 @@ void dllm__kernel_options(dllm_kernel_options *out, const dllm_kernel_spec *spec
         (void)length;
     }
 }
+
+bool dllm__kernel_spec_equal(const dllm_kernel_spec *a, const dllm_kernel_spec *b)
+{
+    if (strcmp(a->file, b->file) != 0 || strcmp(a->entry, b->entry) != 0) return false;
+    if (strcmp(a->arch, b->arch) != 0 || a->define_count != b->define_count) return false;
+    for (int i = 0; i < a->define_count; i++)
+        if (a->defines[i].value != b->defines[i].value ||
+            strcmp(a->defines[i].name, b->defines[i].name) != 0)
+            return false;
+    return true;
+}

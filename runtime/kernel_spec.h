@@ -7,6 +7,7 @@
 #ifndef DLLM_KERNEL_SPEC_H
 #define DLLM_KERNEL_SPEC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { DLLM_DEFINES_MAX = 16, DLLM_KERNEL_OPTIONS_MAX = 24, DLLM_KERNEL_OPTION_BYTES = 96 };
@@ -38,5 +39,8 @@ void dllm__kernel_define(dllm_kernel_spec *spec, const char *name, int64_t value
  * option cannot change without the key.
  */
 void dllm__kernel_options(dllm_kernel_options *out, const dllm_kernel_spec *spec);
+
+/** True if both name the same kernel. */
+bool dllm__kernel_spec_equal(const dllm_kernel_spec *a, const dllm_kernel_spec *b);
 
 #endif

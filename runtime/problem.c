@@ -26,7 +26,7 @@ enum {
     PREPARE_KNOWN = DLLM_PREPARE_DETERMINISTIC * 2 - 1
 };
 
-static const int64_t COUNT_MAX = INT32_MAX;
+enum { COUNT_MAX = INT32_MAX };
 
 typedef struct bit_name {
     uint32_t bit;

@@ -50,16 +50,16 @@ static dllm_status check_outputs(const dllm_problem *problem, const dllm_head_bu
 {
     const unsigned id_bytes = problem->id_type == DLLM_INT64 ? 8 : 4;
     const struct {
-        uint32_t bit;
-        const void *pointer;
-        unsigned bytes;
         const char *name;
+        const void *pointer;
+        uint32_t bit;
+        unsigned bytes;
     } outputs[] = {
-        {DLLM_OUT_ARGMAX, buffers->argmax, id_bytes, "argmax"},
-        {DLLM_OUT_MAX, buffers->max, 4, "max"},
-        {DLLM_OUT_LSE, buffers->lse, 4, "lse"},
-        {DLLM_OUT_CONFIDENCE, buffers->confidence, 4, "confidence"},
-        {DLLM_OUT_FLAGS, buffers->flags, 4, "flags"},
+        {"argmax", buffers->argmax, DLLM_OUT_ARGMAX, id_bytes},
+        {"max", buffers->max, DLLM_OUT_MAX, 4},
+        {"lse", buffers->lse, DLLM_OUT_LSE, 4},
+        {"confidence", buffers->confidence, DLLM_OUT_CONFIDENCE, 4},
+        {"flags", buffers->flags, DLLM_OUT_FLAGS, 4},
     };
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         if (!(problem->outputs & outputs[i].bit)) continue;

@@ -6,29 +6,16 @@
 
 #include <string.h>
 
-static bool same(const dllm_kernel_spec *a, const dllm_kernel_spec *b)
+static void append(dllm_kernel_list *list, const dllm_kernel_spec *spec)
 {
-    if (strcmp(a->file, b->file) != 0 || strcmp(a->entry, b->entry) != 0) return false;
-    if (strcmp(a->arch, b->arch) != 0 || a->define_count != b->define_count) return false;
-    for (int i = 0; i < a->define_count; i++)
-        if (a->defines[i].value != b->defines[i].value ||
-            strcmp(a->defines[i].name, b->defines[i].name) != 0)
-            return false;
-    return true;
-}
-
-static int append(dllm_kernel_spec *out, int count, int capacity, const dllm_kernel_spec *spec)
-{
-    for (int i = 0; i < count; i++)
-        if (same(&out[i], spec)) return count;
-    if (count == capacity) return count;
-    out[count] = *spec;
-    return count + 1;
+    for (int i = 0; i < list->count; i++)
+        if (dllm__kernel_spec_equal(&list->specs[i], spec)) return;
+    if (list->count < DLLM_SHIPPED_MAX) list->specs[list->count++] = *spec;
 }
 
 /* The kernels of one problem, by every family that can do it. */
-static int append_problem(dllm_kernel_spec *out, int count, int capacity, const dllm_device *device,
-                          const dllm_problem *problem)
+static void append_problem(dllm_kernel_list *list, const dllm_device *device,
+                           const dllm_problem *problem)
 {
     for (int f = 0; dllm__family_at(f); f++) {
         const dllm_family *family = dllm__family_at(f);
@@ -40,17 +27,18 @@ static int append_problem(dllm_kernel_spec *out, int count, int capacity, const 
         const int needed = family->kernels(problem, &choice, specs);
         for (int i = 0; i < needed; i++) {
             memcpy(specs[i].arch, device->arch, sizeof specs[i].arch);
-            count = append(out, count, capacity, &specs[i]);
+            append(list, &specs[i]);
         }
     }
     dllm__clear_error();
-    return count;
 }
 
 /* Row buckets, id types and outputs of one problem. */
-static int append_variants(dllm_kernel_spec *out, int count, int capacity,
-                           const dllm_device *device, dllm_problem problem)
+static void append_variants(dllm_kernel_list *list, const dllm_device *device, dllm_problem problem)
 {
+    /* a tile may change between any two of these */
+    static const int rows[] = {1,   8,   16,  32,  64,   96,   128,  160,  192,
+                               256, 320, 384, 512, 1024, 2048, 4096, 8192, 16384};
     static const uint32_t outputs[] = {
         DLLM_OUT_ARGMAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE,
         DLLM_OUT_ARGMAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS,
@@ -59,40 +47,42 @@ static int append_variants(dllm_kernel_spec *out, int count, int capacity,
     for (int i = 0; i < 4; i++) {
         problem.id_type = i % 2 ? DLLM_INT64 : DLLM_INT32;
         problem.outputs = outputs[i / 2];
-        for (problem.rows_max = 1; problem.rows_max <= 16384; problem.rows_max *= 2)
-            count = append_problem(out, count, capacity, device, &problem);
+        for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+            problem.rows_max = rows[r];
+            append_problem(list, device, &problem);
+        }
     }
-    return count;
 }
 
-int dllm__head_kernels(dllm_kernel_spec *out, int count, int capacity, const dllm_device *device,
-                       int64_t vocab, int64_t depth, dllm_type hidden_type, dllm_type weight_type)
+void dllm__head_kernels(dllm_kernel_list *list, const dllm_device *device,
+                        const dllm_head_shape *shape)
 {
     const dllm_head_options head = {.struct_size = sizeof head,
-                                    .vocab = vocab,
-                                    .depth = depth,
-                                    .hidden_type = hidden_type,
-                                    .weight_type = weight_type,
+                                    .vocab = shape->vocab,
+                                    .depth = shape->depth,
+                                    .hidden_type = shape->hidden_type,
+                                    .weight_type = shape->weight_type,
                                     .outputs = DLLM_OUT_ARGMAX};
     dllm_problem problem;
-    if (dllm__head_problem(&problem, &head) != DLLM_OK) return count;
-    count = append_variants(out, count, capacity, device, problem);
+    if (dllm__head_problem(&problem, &head) != DLLM_OK) return;
+    append_variants(list, device, problem);
     problem.operation = DLLM_OPERATION_SAMPLER;
-    count = append_variants(out, count, capacity, device, problem);
+    append_variants(list, device, problem);
     problem.hidden_type = DLLM_FP32;
-    return append_variants(out, count, capacity, device, problem);
+    append_variants(list, device, problem);
 }
 
-int dllm__shipped_kernels(dllm_kernel_spec *out, int capacity, const char *arch)
+void dllm__shipped_kernels(dllm_kernel_list *list, const char *arch)
 {
     static const int64_t depths[] = {4096, 4100, 4098, 4097}; /* bf16 rows keep 16, 8, 4, 2 bytes */
     dllm_device device;
-    int count = 0;
-    if (dllm__device_typical(&device, arch) != DLLM_OK) return 0;
+    list->count = 0;
+    if (dllm__device_typical(&device, arch) != DLLM_OK) return;
     for (int hidden = DLLM_BF16; hidden <= DLLM_FP32; hidden++)
         for (int weight = DLLM_BF16; weight <= DLLM_FP32; weight++)
-            for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++)
-                count = dllm__head_kernels(out, count, capacity, &device, 126464, depths[i],
-                                           (dllm_type)hidden, (dllm_type)weight);
-    return count;
+            for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
+                const dllm_head_shape shape = {126464, depths[i], (dllm_type)hidden,
+                                               (dllm_type)weight};
+                dllm__head_kernels(list, &device, &shape);
+            }
 }

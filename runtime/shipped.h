@@ -7,19 +7,31 @@
 #include "device.h"
 #include "kernel_spec.h"
 
-/**
- * Appends the kernels that a head's problems need on a device, for every family that can do them
- * and every row bucket from 1 to 16,384: head, sampler on logits of either type, combine in each id
- * type with and without flags, gather. out      `count` entries are there already; none is written
- * twice Returns the new count. `capacity` is never exceeded: more kernels than that is a bug of the
- * caller.
- */
-int dllm__head_kernels(dllm_kernel_spec *out, int count, int capacity, const dllm_device *device,
-                       int64_t vocab, int64_t depth, dllm_type hidden_type, dllm_type weight_type);
-
-/** Every kernel shipped for an architecture: all types, all alignments. Returns the number. */
-int dllm__shipped_kernels(dllm_kernel_spec *out, int capacity, const char *arch);
-
 enum { DLLM_SHIPPED_MAX = 512 };
+
+/** Kernels, none of them twice. More than DLLM_SHIPPED_MAX are left out; a test says none are. */
+typedef struct dllm_kernel_list {
+    int count;
+    dllm_kernel_spec specs[DLLM_SHIPPED_MAX];
+} dllm_kernel_list;
+
+/** A head whose kernels are wanted. */
+typedef struct dllm_head_shape {
+    int64_t vocab;
+    int64_t depth;
+    dllm_type hidden_type;
+    dllm_type weight_type;
+} dllm_head_shape;
+
+/**
+ * Appends what a head needs on a device, for every family that can do it and every row bucket up to
+ * 16,384: head, gather, sampler on its logits in the hidden type and in fp32, combine in each id type
+ * with and without flags.
+ */
+void dllm__head_kernels(dllm_kernel_list *list, const dllm_device *device,
+                        const dllm_head_shape *shape);
+
+/** Fills the list with every kernel shipped for an architecture: all types, all alignments. */
+void dllm__shipped_kernels(dllm_kernel_list *list, const char *arch);
 
 #endif

@@ -88,18 +88,19 @@ static bool check(const dllm_nvrtc *nvrtc, const dllm_kernel_spec *spec)
 /** A list that fills its room may have been cut: that is a failure too. */
 static int check_shipped(const dllm_nvrtc *nvrtc, const char *arch, const char *file)
 {
-    static dllm_kernel_spec specs[DLLM_SHIPPED_MAX];
-    const int count = dllm__shipped_kernels(specs, DLLM_SHIPPED_MAX, arch);
+    static dllm_kernel_list shipped;
     int checked = 0;
     int failed = 0;
-    for (int i = 0; i < count; i++) {
-        if (file && strcmp(specs[i].file, file) != 0) continue;
+    dllm__shipped_kernels(&shipped, arch);
+    for (int i = 0; i < shipped.count; i++) {
+        if (file && strcmp(shipped.specs[i].file, file) != 0) continue;
         checked++;
-        failed += !check(nvrtc, &specs[i]);
+        failed += !check(nvrtc, &shipped.specs[i]);
     }
     (void)printf("%d kernels of %s for %s checked, %d failed\n", checked, file ? file : "all files",
                  arch, failed);
-    return checked == 0 || failed || count >= DLLM_SHIPPED_MAX ? EXIT_FAILURE : EXIT_SUCCESS;
+    return checked == 0 || failed || shipped.count >= DLLM_SHIPPED_MAX ? EXIT_FAILURE
+                                                                       : EXIT_SUCCESS;
 }
 
 static int check_one(const dllm_nvrtc *nvrtc, const char *arch, int count, char **arguments)

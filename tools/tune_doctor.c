@@ -191,20 +191,19 @@ static void look_at_compiler(findings *found, dllm_compiler *compiler)
  */
 static bool find_probe(dllm_kernel_spec *out, const char *arch)
 {
+    static const dllm_head_shape shape = {4096, 256, DLLM_BF16, DLLM_BF16};
     dllm_device device;
-    dllm_kernel_spec *specs = calloc(DLLM_SHIPPED_MAX, sizeof *specs);
-    if (!specs) return false;
-    int count = 0;
+    dllm_kernel_list *list = calloc(1, sizeof *list);
+    if (!list) return false;
     if (dllm__device_typical(&device, arch[0] ? arch : "sm_90a") == DLLM_OK ||
         dllm__device_typical(&device, "sm_90a") == DLLM_OK)
-        count = dllm__head_kernels(specs, 0, DLLM_SHIPPED_MAX, &device, 4096, 256, DLLM_BF16,
-                                   DLLM_BF16);
+        dllm__head_kernels(list, &device, &shape);
     bool found = false;
-    for (int i = 0; i < count && !found; i++) {
-        found = strcmp(specs[i].file, "combine.cu") == 0 || i + 1 == count;
-        if (found) *out = specs[i];
+    for (int i = 0; i < list->count && !found; i++) {
+        found = strcmp(list->specs[i].file, "combine.cu") == 0 || i + 1 == list->count;
+        if (found) *out = list->specs[i];
     }
-    free(specs);
+    free(list);
     return found;
 }
 

@@ -36,18 +36,24 @@ static bool is_repeated(const tune_names *names, int index)
     return false;
 }
 
-/* The kernels of the wanted sets on one architecture; returns their number. */
+/* The kernels of the wanted sets on one architecture, for hidden states of the weight's type and of
+   fp32; returns their number. */
 static int collect_arch(dllm_kernel_spec *out, const dllm_device *device, const tune_names *wanted)
 {
+    static dllm_kernel_list list;
     int set_count = 0;
-    int count = 0;
     const dllm_head_set *sets = dllm__head_sets(&set_count);
+    list.count = 0;
     for (int i = 0; i < set_count; i++) {
-        if (is_wanted(wanted, sets[i].set))
-            count = dllm__head_kernels(out, count, DLLM_SHIPPED_MAX, device, sets[i].vocab,
-                                       sets[i].depth, sets[i].weight_type, sets[i].weight_type);
+        dllm_head_shape shape = {sets[i].vocab, sets[i].depth, sets[i].weight_type,
+                                 sets[i].weight_type};
+        if (!is_wanted(wanted, sets[i].set)) continue;
+        dllm__head_kernels(&list, device, &shape);
+        shape.hidden_type = DLLM_FP32;
+        dllm__head_kernels(&list, device, &shape);
     }
-    return count;
+    memcpy(out, list.specs, (size_t)list.count * sizeof *out);
+    return list.count;
 }
 
 int tune_targets_collect(dllm_kernel_spec **specs, int *count, const tune_options *options)
