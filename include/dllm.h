@@ -2,7 +2,7 @@
  * dllm.h - the last step of language-model inference, without the logits
  *
  *     dllm_context *context;
- *     dllm_context_create(&context, &(dllm_context_options)DLLM_CONTEXT_OPTIONS_INIT);
+ *     dllm_context_create(&context, NULL);               the first GPU
  *     dllm_head_options options = DLLM_HEAD_OPTIONS_INIT;
  *     options.vocab = 126464; options.depth = 4096; options.rows_max = 64;
  *     options.hidden_type = options.weight_type = DLLM_BF16;
@@ -14,8 +14,14 @@
  *
  * Sections, in the order a user meets them: version, status, types, context, plan, head, sampler,
  * merge, decode. Every function returns a dllm_status unless it says otherwise; the words that go
- * with it are in dllm_last_error(). What this version does not implement yet is refused with
- * DLLM_UNSUPPORTED and a message that names it, never ignored.
+ * with it are in dllm_last_error(). Structs that begin with struct_size start from their
+ * DLLM_..._INIT macro, also those that a call fills.
+ *
+ * Implemented in this version: the operations head and sampler; the outputs argmax, max, lse,
+ * confidence and flags; the input row_index; valid_vocab, vocab_offset, strides; the prepare bits
+ * CACHE_ONLY, NO_DISK and DETERMINISTIC. The rest of this header is the shape of what comes: it is
+ * refused with DLLM_UNSUPPORTED and a message that names it, never ignored. Values, ties, NaN and
+ * tolerances are those of docs/numerics.md.
  */
 #ifndef DLLM_H
 #define DLLM_H
@@ -84,7 +90,7 @@ typedef enum dllm_type {
 /** Integer types of token ids, and of row indices. */
 typedef enum dllm_id_type { DLLM_INT32 = 0, DLLM_INT64 = 1 } dllm_id_type;
 
-/** The driver's CUstream, without its header; NULL is the default stream. Unused on the CPU. */
+/** The driver's CUstream without its header; NULL is the legacy default stream. Unused on the CPU. */
 typedef struct CUstream_st *dllm_stream;
 
 /**
@@ -93,7 +99,7 @@ typedef struct CUstream_st *dllm_stream;
  * The buffer of an output bears its name; sizes are (rows).
  */
 enum {
-    DLLM_OUT_ARGMAX = 1 << 0,          /* id      lowest g in C with z[g] = m */
+    DLLM_OUT_ARGMAX = 1 << 0,          /* id      lowest g in C with z[g] = m, or the first NaN */
     DLLM_OUT_MAX = 1 << 1,             /* float   m */
     DLLM_OUT_LSE = 1 << 2,             /* float   m + ln d */
     DLLM_OUT_CONFIDENCE = 1 << 3,      /* float   1 / d, the probability of argmax */
@@ -163,7 +169,7 @@ typedef void (*dllm_log_function)(void *user, const char *line);
 typedef struct dllm_context_options {
     size_t struct_size;
     int32_t device;        /* ordinal (its primary context), or DLLM_DEVICE_...; default 0 */
-    int32_t threads;       /* CPU: worker threads, 0 = all cores of the affinity mask */
+    int32_t threads;       /* CPU: worker threads, 1 .. 1024; 0 = all cores of the affinity mask */
     dllm_log_function log; /* NULL: lines go where DLLM_LOG says, or nowhere */
     void *log_user;
 } dllm_context_options;
@@ -179,8 +185,9 @@ typedef struct dllm_context_options {
  * Status   DLLM_LIBRARY_MISSING  libcuda cannot be opened; the message names what was looked for
  *          DLLM_DRIVER_FAILED    no such device, or the driver refused; the message has its code
  *          DLLM_INVALID_ARGUMENT an option is out of range, or no CUDA context is current
+ *          DLLM_OUT_OF_MEMORY
  * Owner    release with dllm_context_destroy, after every plan made from it.
- * Threads  any; a context may be shared by all threads.
+ * Threads  any; a context may be shared by all threads. It does not survive fork() into the child.
  */
 DLLM_API dllm_status dllm_context_create(dllm_context **out, const dllm_context_options *options);
 
@@ -284,8 +291,9 @@ typedef struct dllm_head_options {
     uint32_t behaviour;      /* DLLM_TEMPERED ... */
     uint32_t prepare;        /* DLLM_PREPARE_ bits */
     int32_t time_limit_ms;   /* for measuring; 0 = none */
-    int32_t alignment_bytes; /* kept by base pointers and row starts; 0 = 16, or less where a
-                                contiguous row of that depth keeps less; 1, 2, 4, 8 or 16 */
+    int32_t alignment_bytes; /* kept by hidden and weight, base pointers and row starts; 0 = 16, or
+                                less where a contiguous row of that depth keeps less; 1, 2, 4, 8 or
+                                16. The CPU needs whole elements alone */
     float scale;             /* multiplies the product; 0 and 1 = none */
     float softcap;           /* c in c * tanh(z / c), after scale; 0 = none */
     dllm_type round_logits;  /* rounds the product first; DLLM_TYPE_NONE = no rounding */
@@ -313,7 +321,8 @@ typedef struct dllm_head_options {
  *          DLLM_COMPILE_FAILED, DLLM_DRIVER_FAILED, DLLM_CAPTURING, DLLM_OUT_OF_MEMORY
  * Owner    the plan belongs to the caller: dllm_plan_destroy. It must not outlive the context.
  * Threads  any; may take seconds when it compiles, and allocates device memory for a moment when
- *          it prepares gemm_chunk. Do not call while a stream of this context is being captured.
+ *          it prepares gemm_chunk. Do not call while a stream of this context is being captured. A
+ *          compile runs in a child process, dllm-jit, in a process group of its own.
  * Source   shared definitions of the outputs above; argmax is that of torch.argmax.
  */
 DLLM_API dllm_status dllm_head_prepare(dllm_plan **out, dllm_context *context,
@@ -377,13 +386,19 @@ typedef struct dllm_head_buffers {
  * Computes the statistics of each row's logits without writing the logits.
  *     z[r, v] = sum over h of hidden[index(r), h] * weight[v, h]
  * Tensors  those of dllm_head_buffers; every requested output of every row is written, nothing
- * else. Limits   0 <= rows <= rows_max, pointers and strides as aligned as the plan was prepared
- * for. Status   DLLM_INVALID_ARGUMENT  a limit is broken, a required pointer is NULL, the workspace
- * is too small; outputs are untouched DLLM_DRIVER_FAILED     the launch was refused Owner    the
- * caller owns all buffers; none is kept after the stream has passed this work. Threads  any thread,
- * one plan from many threads at once (each with its own workspace and outputs); asynchronous on
- * stream, safe in graph capture. On the CPU it returns when it is done. Values   NaN and
- * infinities: see DLLM_FLAG_NONFINITE and DLLM_FLAG_EMPTY; a written id is in range.
+ *          else. Outputs may not overlap each other, the workspace or an input.
+ * Limits   0 <= rows <= rows_max; pointers and strides as aligned as the plan was prepared for.
+ * Status   DLLM_INVALID_ARGUMENT  a limit is broken, a required pointer is NULL, an input was given
+ *                                 that the plan was not prepared for, the workspace is too small;
+ *                                 outputs are untouched
+ *          DLLM_DRIVER_FAILED     the launch was refused
+ * Owner    the caller owns all buffers; none is kept after the stream has passed this work. The
+ *          workspace needs no initial value; plans may share one in stream order.
+ * Threads  any thread, one plan from many at once (each with its own workspace and outputs);
+ *          asynchronous on stream, safe in graph capture. On the CPU it returns when it is done;
+ *          of several callers at once one has the worker threads, others compute in their own.
+ * Values   NaN and infinities: DLLM_FLAG_NONFINITE and DLLM_FLAG_EMPTY. A row whose row_index is
+ *          outside the source: argmax 0, floats NaN, DLLM_FLAG_ROW. A written id is in range.
  */
 DLLM_API dllm_status dllm_head_run(const dllm_plan *plan, const dllm_head_buffers *buffers,
                                    dllm_stream stream);

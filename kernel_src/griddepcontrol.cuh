@@ -10,7 +10,11 @@
 
 #include "base.cuh"
 
-/** The next kernel may be launched once every block has said so; it waits for itself. */
+/**
+ * The next kernel may be launched once every block has said so; it waits for itself. Said just before
+ * a block's last stores: said at its start, all blocks of the next kernel crowd onto the one SM that is
+ * free first, and what was saved is lost many times over.
+ */
 DLLM_DEVICE void griddepcontrol_launch_dependents()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

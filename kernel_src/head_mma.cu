@@ -398,7 +398,6 @@ DLLM_DEVICE void store_states(const dllm_head_params &params, const block_place 
 extern "C" __global__
 __launch_bounds__(threads, 1) void head_mma(const __grid_constant__ dllm_head_params params)
 {
-    griddepcontrol_launch_dependents();
     const block_place place = place_block(params);
     const uint32_t ring = shared_address(shared_memory);
     find_rows(params, place.row_tile);
@@ -444,5 +443,6 @@ __launch_bounds__(threads, 1) void head_mma(const __grid_constant__ dllm_head_pa
         }
         fold_tile(states, sums, column, place.column_end);
     }
+    griddepcontrol_launch_dependents();
     store_states(params, place, states);
 }

@@ -91,7 +91,6 @@ DLLM_DEVICE dllm_row_state fold_columns(const dllm_head_params &params,
 extern "C" __global__ void __launch_bounds__(block_threads, 6)
     head_naive(const __grid_constant__ dllm_head_params params)
 {
-    griddepcontrol_launch_dependents();
     /* not above the grid; a 64-bit division would be a call */
     const uint32_t row_tiles = static_cast<uint32_t>(ceil_div<int64_t>(params.rows, block_rows));
     const int64_t split = blockIdx.x / row_tiles;
@@ -111,6 +110,7 @@ extern "C" __global__ void __launch_bounds__(block_threads, 6)
             static_cast<const weight_element *>(params.weight) + begin * params.weight_stride,
             static_cast<int32_t>(begin), static_cast<int32_t>(columns));
     }
+    griddepcontrol_launch_dependents();
     state = lanes_merge<warp_lanes>(state);
     if (threadIdx.x % warp_lanes == 0) params.states[split * params.state_stride + row] = state;
 }

@@ -415,6 +415,7 @@ DLLM_DEVICE void consume(const dllm_sm90_params &params)
         fold_unit(states, params, work, tile);
         tile += tiles;
         __syncwarp(); /* the lanes' NaN columns */
+        if (unit + gridDim.x >= unit_count(params)) griddepcontrol_launch_dependents();
         if ((tile - 1) % 2 == group) {
             store_states(params, work, states, tiles > 1, handed % 2);
         } else if (tiles > 1) {
@@ -449,7 +450,6 @@ DLLM_DEVICE void prepare_shared(const dllm_sm90_params &params)
 extern "C" __global__ void __launch_bounds__(DLLM_SM90_THREADS, 1)
     head_sm90(const __grid_constant__ dllm_sm90_params params)
 {
-    griddepcontrol_launch_dependents();
     prepare_shared(params);
     if (threadIdx.x / group_threads == 2) {
         setmaxnreg_dec<producer_registers>();

@@ -246,7 +246,6 @@ DLLM_DEVICE void fold_split(dllm_row_state (&states)[thread_rows], const dllm_he
 extern "C" __global__ void __launch_bounds__(block_threads, 2)
     head_tiled(const __grid_constant__ dllm_head_params params)
 {
-    griddepcontrol_launch_dependents();
     __shared__ tiled_memory memory;
     const uint32_t row_tiles = static_cast<uint32_t>(ceil_div<int64_t>(params.rows, tile_rows));
     const int64_t split = blockIdx.x / row_tiles; /* 32-bit division: row_tiles <= grid */
@@ -258,6 +257,7 @@ extern "C" __global__ void __launch_bounds__(block_threads, 2)
     for (int i = 0; i < thread_rows; i++)
         states[i] = state_neutral();
     fold_split(states, params, memory, first_row, split * params.split_columns);
+    griddepcontrol_launch_dependents();
 #pragma unroll
     for (int i = 0; i < thread_rows; i++) {
         const dllm_row_state merged = lanes_merge<side>(states[i]);

@@ -59,10 +59,13 @@ static const dllm_family *find(const char *name, dllm_operation operation)
     return NULL;
 }
 
-static dllm_status try_family(dllm_choice *out, const dllm_family *family,
-                              const dllm_problem *problem, const dllm_device *device)
+dllm_status dllm__propose(dllm_choice *out, const dllm_family *family, const dllm_problem *problem,
+                          const dllm_device *device)
 {
     *out = (dllm_choice){.family = family, .stages = 1, .splits = 1};
+    if (device->is_cpu != family->is_cpu)
+        return dllm__fail(DLLM_UNSUPPORTED, "%s: needs %s", family->name,
+                          family->is_cpu ? "a context made with DLLM_DEVICE_CPU" : "a GPU");
     family->propose(problem, device, out);
     return family->legal(problem, device, out);
 }
@@ -88,13 +91,13 @@ dllm_status dllm__choose(dllm_choice *out, char *why, const dllm_problem *proble
         const dllm_family *family = find(problem->family, problem->operation);
         if (!family) return unknown_family(problem);
         (void)snprintf(why, 192, "asked for by name");
-        return try_family(out, family, problem, device);
+        return dllm__propose(out, family, problem, device);
     }
     dllm_status status = DLLM_UNSUPPORTED;
     const int count = preference(names, problem, device, &reason);
     for (int i = 0; i < count && status != DLLM_OK; i++) {
         const dllm_family *family = find(names[i], problem->operation);
-        if (family) status = try_family(out, family, problem, device);
+        if (family) status = dllm__propose(out, family, problem, device);
     }
     if (status == DLLM_OK) {
         dllm__clear_error();

@@ -12,6 +12,7 @@
 typedef struct dllm_family {
     const char *name;
     dllm_operation operation;
+    bool is_cpu; /* runs on CPU contexts, and there alone */
     /* DLLM_OK if this family can do the problem on the device with this choice; else
        DLLM_UNSUPPORTED with the reason. */
     dllm_status (*legal)(const dllm_problem *, const dllm_device *, const dllm_choice *);
@@ -31,6 +32,13 @@ typedef struct dllm_family {
 
 /** Family number `index` of the table, NULL behind the last. */
 const dllm_family *dllm__family_at(int index);
+
+/**
+ * The rule of thumb of one family, held against its own legality and the kind of device.
+ * Status   DLLM_UNSUPPORTED with the reason
+ */
+dllm_status dllm__propose(dllm_choice *out, const dllm_family *family, const dllm_problem *problem,
+                          const dllm_device *device);
 
 /**
  * Chooses a family for a problem: the one asked for by name, or by rule of thumb.

@@ -2,15 +2,14 @@
 #include "family_list.h"
 
 #include "cpu_head.h"
-#include "status.h"
 
 static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
                          const dllm_choice *choice)
 {
     (void)problem;
+    (void)device;
     (void)choice;
-    if (device->is_cpu) return DLLM_OK;
-    return dllm__fail(DLLM_UNSUPPORTED, "cpu: needs a context made with DLLM_DEVICE_CPU");
+    return DLLM_OK;
 }
 
 /* The workspace depends on the number of threads, which the choice carries as its splits: the
@@ -68,6 +67,7 @@ static dllm_status sampler_run(const dllm_plan *plan, const dllm_plan_entry *ent
 const dllm_family dllm__family_cpu_head = {
     .name = "cpu",
     .operation = DLLM_OPERATION_HEAD,
+    .is_cpu = true,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,
@@ -79,6 +79,7 @@ const dllm_family dllm__family_cpu_head = {
 const dllm_family dllm__family_cpu_sampler = {
     .name = "cpu",
     .operation = DLLM_OPERATION_SAMPLER,
+    .is_cpu = true,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,

@@ -25,7 +25,6 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
 {
     if (problem->hidden_type != problem->weight_type)
         return dllm__fail(DLLM_UNSUPPORTED, "gemm_chunk: hidden and weight must be of one type");
-    if (device->is_cpu) return dllm__fail(DLLM_UNSUPPORTED, "gemm_chunk: needs a GPU");
     if (!device->has_cublas) return dllm__fail(DLLM_UNSUPPORTED, "gemm_chunk: needs cuBLAS");
     return dllm__check_grid("gemm_chunk", choice->chunk_rows, choice->splits);
 }

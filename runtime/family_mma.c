@@ -40,7 +40,7 @@ static int64_t row_tiles(const dllm_problem *problem, const dllm_choice *choice)
 static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
                          const dllm_choice *choice)
 {
-    if (device->is_cpu || device->compute < 80)
+    if (device->compute < 80)
         return dllm__fail(DLLM_UNSUPPORTED,
                           "mma: %s has no bf16 mma.sync and cp.async, sm_80 or later is needed",
                           device->arch);

@@ -99,7 +99,7 @@ static dllm_status legal_operands(const dllm_problem *problem)
 static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
                          const dllm_choice *choice)
 {
-    if (device->is_cpu || device->compute != COMPUTE)
+    if (device->compute != COMPUTE)
         return dllm__fail(DLLM_UNSUPPORTED, "sm90: %s has no wgmma, sm_90a alone has it",
                           device->arch);
     DLLM_TRY(legal_operands(problem));

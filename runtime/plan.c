@@ -69,10 +69,12 @@ static dllm_status fill(dllm_plan *plan)
 {
     dllm_device device = plan->context->device;
     dllm_plan_entry *entry = &plan->entries[0];
+    dllm_choice choice;
     /* a run on the CPU needs no more than whole elements */
     if (device.is_cpu) plan->problem.alignment_bytes = 1;
     DLLM_TRY(look_for_cublas(&device, plan->context, &plan->problem));
-    DLLM_TRY(dllm__choose(&entry->choice, plan->information.why, &plan->problem, &device));
+    DLLM_TRY(dllm__choose(&choice, plan->information.why, &plan->problem, &device));
+    entry->choice = choice;
     plan->entry_count = 1;
     entry->rows_max = plan->problem.rows_max;
     plan->workspace_bytes = entry->choice.family->workspace_bytes(&plan->problem, &entry->choice);

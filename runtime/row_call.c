@@ -92,6 +92,8 @@ static dllm_status check_inputs(const dllm_problem *problem, const dllm_head_buf
         {DLLM_IN_PENALTY, buffers->penalty_id, "penalty_id"},
         {DLLM_IN_ROW_KEY, buffers->row_key, "row_key"},
         {DLLM_IN_NOISE, buffers->noise, "noise"},
+        {0, buffers->seed, "seed"}, /* of the draw, which is not implemented */
+        {0, buffers->draw, "draw"},
     };
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
         if (inputs[i].pointer && !(problem->inputs & inputs[i].bit))
@@ -194,6 +196,8 @@ dllm_status dllm__sampler_call(dllm_row_call *out, const dllm_problem *problem,
         .penalty_id = copy.penalty_id,
         .penalty = copy.penalty,
         .row_key = copy.row_key,
+        .seed = copy.seed,
+        .draw = copy.draw,
         .noise = copy.noise,
     };
     return make_call(out, problem, workspace_bytes, &view);

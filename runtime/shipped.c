@@ -20,10 +20,9 @@ static void append_problem(dllm_kernel_list *list, const dllm_device *device,
     for (int f = 0; dllm__family_at(f); f++) {
         const dllm_family *family = dllm__family_at(f);
         dllm_kernel_spec specs[DLLM_PLAN_KERNELS_MAX];
-        dllm_choice choice = {.family = family, .stages = 1, .splits = 1};
+        dllm_choice choice;
         if (family->operation != problem->operation) continue;
-        family->propose(problem, device, &choice);
-        if (family->legal(problem, device, &choice) != DLLM_OK) continue;
+        if (dllm__propose(&choice, family, problem, device) != DLLM_OK) continue;
         const int needed = family->kernels(problem, &choice, specs);
         for (int i = 0; i < needed; i++) {
             memcpy(specs[i].arch, device->arch, sizeof specs[i].arch);

@@ -55,10 +55,9 @@ START_TEST(proposals_are_legal_and_cover_the_vocabulary)
             for (int f = 0; dllm__family_at(f); f++) {
                 const dllm_family *family = dllm__family_at(f);
                 const dllm_problem problem = head(vocabs[v], 4096, rows, DLLM_BF16);
-                dllm_choice choice = {.family = family, .stages = 1, .splits = 1};
+                dllm_choice choice;
                 if (family->operation != DLLM_OPERATION_HEAD) continue;
-                family->propose(&problem, &device, &choice);
-                if (family->legal(&problem, &device, &choice) != DLLM_OK) continue;
+                if (dllm__propose(&choice, family, &problem, &device) != DLLM_OK) continue;
                 check_splits(&problem, &choice);
                 legal++;
             }
@@ -73,10 +72,9 @@ START_TEST(workspace_of_the_llada_head_is_bounded)
         for (int f = 0; dllm__family_at(f); f++) {
             const dllm_family *family = dllm__family_at(f);
             const dllm_problem problem = head(126464, 4096, rows, DLLM_BF16);
-            dllm_choice choice = {.family = family, .stages = 1, .splits = 1};
+            dllm_choice choice;
             if (family->operation != DLLM_OPERATION_HEAD) continue;
-            family->propose(&problem, &device, &choice);
-            if (family->legal(&problem, &device, &choice) != DLLM_OK) continue;
+            if (dllm__propose(&choice, family, &problem, &device) != DLLM_OK) continue;
             const size_t limit = choice.chunk_rows ? (size_t)64 << 20 : (size_t)16 << 20;
             const size_t bytes = family->workspace_bytes(&problem, &choice);
             ck_assert_msg(bytes + 255 <= limit, "%s: %zu bytes at %lld rows", family->name, bytes,
@@ -131,6 +129,21 @@ START_TEST(hopper_takes_sm90_where_it_can)
 }
 END_TEST
 
+START_TEST(a_cpu_takes_its_own_families_alone)
+{
+    const dllm_device device = {.arch = "cpu", .is_cpu = true, .multiprocessors = 2};
+    for (int f = 0; dllm__family_at(f); f++) {
+        const dllm_family *family = dllm__family_at(f);
+        dllm_problem problem = head(1000, 64, 8, DLLM_BF16);
+        dllm_choice choice;
+        const bool expected = strcmp(family->name, "cpu") == 0;
+        ck_assert_msg((dllm__propose(&choice, family, &problem, &device) == DLLM_OK) == expected,
+                      "%s", family->name);
+        if (!expected) ck_assert_ptr_nonnull(strstr(dllm_last_error(), "needs a GPU"));
+    }
+}
+END_TEST
+
 START_TEST(every_problem_has_a_family)
 {
     const dllm_device device = typical(archs[_i]);
@@ -173,6 +186,7 @@ int main(void)
     tcase_add_loop_test(group, workspace_of_the_llada_head_is_bounded, 0, ARCHS);
     tcase_add_test(group, cublas_is_opened_only_where_it_would_be_taken);
     tcase_add_test(group, hopper_takes_sm90_where_it_can);
+    tcase_add_test(group, a_cpu_takes_its_own_families_alone);
     tcase_add_loop_test(group, every_problem_has_a_family, 0, ARCHS);
     tcase_add_test(group, a_family_asked_for_is_taken_or_refused_with_its_reason);
     tcase_add_loop_test(group, shipped_kernels_are_listed_once, 0, ARCHS);

@@ -297,11 +297,17 @@ static void a_misaligned_row_index(dllm_head_buffers *buffers)
     buffers->row_index = (const char *)row_index + 1;
 }
 
+static void a_seed_without_a_draw(dllm_head_buffers *buffers)
+{
+    buffers->seed = (const uint64_t *)(const void *)memory;
+}
+
 static const struct {
     const char *name;
     void (*change)(dllm_head_buffers *);
     const char *words;
 } buffer_cases[] = {
+    {"a_seed_without_a_draw", a_seed_without_a_draw, "seed is given"},
     {"rows_above_rows_max", rows_above_rows_max, "rows 9 is outside 0 .. 8"},
     {"negative_rows", negative_rows, "rows -1"},
     {"null_hidden", null_hidden, "hidden is NULL"},

@@ -8,6 +8,7 @@
 
 #include "element_type.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,10 +23,10 @@ typedef struct matrix {
     int64_t used;
 } matrix;
 
-/* The matrix in memory, the case's pads between its rows and nothing behind the last. */
-static void *encode(dllm_type type, const matrix *from, const row_case *pads)
+/* The matrix in memory, `gap` elements between its rows (the case's pads, NaN where it has none) and
+   nothing behind the last. */
+static void *encode(dllm_type type, const matrix *from, const row_case *pads, int64_t gap)
 {
-    const int64_t gap = pads->stride ? pads->stride - pads->vocab : 0;
     const int64_t stride = from->width + gap;
     char *out = malloc((size_t)(from->rows * stride + 1) * element_bytes(type));
     for (int64_t r = 0; out && r < from->rows; r++) {
@@ -35,7 +36,7 @@ static void *encode(dllm_type type, const matrix *from, const row_case *pads)
                                          : 0);
         for (int64_t c = 0; c < gap; c++)
             element_store(type, out, r * stride + from->width + c,
-                          pads->pads[r % pads->pad_rows * gap + c]);
+                          pads->pads ? pads->pads[r % pads->pad_rows * gap + c] : (double)NAN);
     }
     return out;
 }
@@ -115,14 +116,15 @@ static bool lay_out_head(case_call *out, const row_case *from, const case_view *
         const int64_t depth = view->depth > rows ? view->depth : rows;
         made_up_head(&hidden, &weight, logits, identity, rows, width, depth);
     }
+    int64_t gap = from->stride ? from->stride - from->vocab : 0;
+    if (view->padded) gap = (8 - hidden.width % 8) % 8;
     out->problem.depth = hidden.width;
     out->problem.weight_type = view->type;
-    out->hidden = encode(view->type, &hidden, from);
-    out->weight = encode(view->type, &weight, from);
-    if (from->stride) {
-        out->problem.hidden_stride = hidden.width + from->stride - from->vocab;
-        out->problem.weight_stride = out->problem.hidden_stride;
-        out->problem.alignment_bytes = kept_alignment(view->type, out->problem.hidden_stride);
+    out->hidden = encode(view->type, &hidden, from, gap);
+    out->weight = encode(view->type, &weight, from, gap);
+    if (gap) {
+        out->problem.hidden_stride = out->problem.weight_stride = hidden.width + gap;
+        out->problem.alignment_bytes = kept_alignment(view->type, hidden.width + gap);
     }
     free(identity);
     return out->hidden && out->weight;
@@ -139,7 +141,7 @@ static bool lay_out_memory(case_call *out, const row_case *from, const case_view
     } else if (logits) {
         const int64_t rows = memory_rows(from, view);
         const matrix all = {logits, rows, width, width, 1, width};
-        out->hidden = encode(view->type, &all, from);
+        out->hidden = encode(view->type, &all, from, from->stride ? from->stride - from->vocab : 0);
         out->problem.hidden_stride = from->stride;
         if (from->stride) out->problem.alignment_bytes = kept_alignment(view->type, from->stride);
         laid_out = out->hidden != NULL;

@@ -17,6 +17,7 @@ typedef struct case_view {
     dllm_type type;
     dllm_id_type id_type;
     int64_t depth; /* of a head that is made up, where the case leaves it open */
+    bool padded; /* a head's rows are padded with NaN to whole 16 bytes, which some families need */
     int64_t first; /* rows first .. first + count - 1 of the case */
     int64_t count;
     int64_t shard;      /* -1: all columns */

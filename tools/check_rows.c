@@ -182,13 +182,15 @@ static bool check_typed(check_state *state, dllm_type type)
         if (!state->needs.text[0]) dllm_message_set(&state->needs, "%s", missing);
         return true;
     }
-    const size_t depth_count = state->is_head && !from->weight && !from->is_large ? 4 : 1;
+    /* a made-up head in four depths, a given one as it is and with padded rows */
+    const size_t forms = !state->is_head || from->is_large ? 1 : from->weight ? 2 : 4;
     for (int id_type = DLLM_INT32; id_type <= (int)DLLM_INT64; id_type++)
-        for (size_t d = 0; d < depth_count; d++) {
+        for (size_t d = 0; d < forms; d++) {
             case_view view = {.is_head = state->is_head,
                               .type = type,
                               .id_type = (dllm_id_type)id_type,
                               .depth = depths[d],
+                              .padded = from->weight && d == 1,
                               .count = from->row_count,
                               .shard = -1};
             if (from->is_large) return check_large(state, view); /* once is enough */

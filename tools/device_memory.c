@@ -32,6 +32,12 @@ typedef uint64_t device_address;
     X(stream_create, "cuStreamCreate", (dllm_stream *, unsigned))                                  \
     X(stream_destroy, "cuStreamDestroy_v2", (dllm_stream))                                         \
     X(stream_wait, "cuStreamSynchronize", (dllm_stream))                                           \
+    X(capture_begin, "cuStreamBeginCapture_v2", (dllm_stream, int))                                \
+    X(capture_end, "cuStreamEndCapture", (dllm_stream, void **))                                   \
+    X(graph_instantiate, "cuGraphInstantiateWithFlags", (void **, void *, unsigned long long))     \
+    X(graph_launch, "cuGraphLaunch", (void *, dllm_stream))                                        \
+    X(graph_destroy, "cuGraphDestroy", (void *))                                                   \
+    X(graph_release, "cuGraphExecDestroy", (void *))                                               \
     X(event_create, "cuEventCreate", (void **, unsigned))                                          \
     X(event_destroy, "cuEventDestroy_v2", (void *))                                                \
     X(event_record, "cuEventRecord", (void *, dllm_stream))                                        \
@@ -204,6 +210,36 @@ bool device_stream_create(device_memory *memory, dllm_stream *out)
 void device_stream_destroy(device_memory *memory, dllm_stream stream)
 {
     if (memory->calls && stream) (void)memory->calls->stream_destroy(stream);
+}
+
+bool device_capture_begin(device_memory *memory, dllm_stream stream)
+{
+    enum { THREAD_LOCAL = 1 }; /* CU_STREAM_CAPTURE_MODE_THREAD_LOCAL */
+    if (!memory->calls) {
+        (void)snprintf(memory->message, sizeof memory->message, "the CPU captures nothing");
+        return false;
+    }
+    return CALL(memory, capture_begin, stream, THREAD_LOCAL);
+}
+
+bool device_capture_end(device_memory *memory, dllm_stream stream, void **graph)
+{
+    void *captured = NULL;
+    *graph = NULL;
+    if (!CALL(memory, capture_end, stream, &captured)) return false;
+    const bool made = CALL(memory, graph_instantiate, graph, captured, 0);
+    (void)memory->calls->graph_destroy(captured);
+    return made;
+}
+
+bool device_graph_launch(device_memory *memory, void *graph, dllm_stream stream)
+{
+    return CALL(memory, graph_launch, graph, stream);
+}
+
+void device_graph_destroy(device_memory *memory, void *graph)
+{
+    if (graph) (void)memory->calls->graph_release(graph);
 }
 
 bool device_event_create(device_memory *memory, device_event *out)

@@ -54,6 +54,13 @@ bool device_wait(device_memory *memory, dllm_stream stream);
 bool device_stream_create(device_memory *memory, dllm_stream *out);
 void device_stream_destroy(device_memory *memory, dllm_stream stream);
 
+/** What is enqueued on a stream (not the default one) by this thread between the two becomes a graph. */
+bool device_capture_begin(device_memory *memory, dllm_stream stream);
+bool device_capture_end(device_memory *memory, dllm_stream stream, void **graph);
+bool device_graph_launch(device_memory *memory, void *graph, dllm_stream stream);
+/** Takes NULL. */
+void device_graph_destroy(device_memory *memory, void *graph);
+
 bool device_event_create(device_memory *memory, device_event *out);
 bool device_event_record(device_memory *memory, device_event *event, dllm_stream stream);
 void device_event_destroy(device_memory *memory, device_event *event);

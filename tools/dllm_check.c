@@ -12,7 +12,7 @@ enum { EXIT_PASSED = 0, EXIT_USAGE = 1, EXIT_SOME_FAILED = 2, EXIT_NO_DEVICE = 3
 static const char usage[] =
     "usage: dllm-check rows FILE [--device cpu|cuda[:N]] [--op head|sampler] [--family NAME]\n"
     "                            [--large]\n"
-    "       dllm-check decode FILE\n"
+    "       dllm-check decode FILE  (not built yet)\n"
     "\n"
     "Runs the cases of FILE (tests/cases/row_cases.json has their format) through the library.\n"
     "\n"

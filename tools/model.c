@@ -101,7 +101,10 @@ static bool read_config(dllm_model_config *out, const char *folder, dllm_message
     if (!make_path(path, sizeof path, folder, "config.json", message)) return false;
     json_error_t error;
     json_t *config = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-    if (!config) return DLLM_REFUSE(message, "%s: %s (line %d)", path, error.text, error.line);
+    if (!config)
+        return error.line > 0
+                   ? DLLM_REFUSE(message, "%s: %s (line %d)", path, error.text, error.line)
+                   : DLLM_REFUSE(message, "%s: %s", path, error.text);
     const bool done = read_fields(out, config, message);
     json_decref(config);
     return done;

@@ -33,4 +33,4 @@ else
     say "prebuilding the kernels for ${DLLM_ARCH:-sm_90a}"
     build/quickstart/dllm-tune prebuild --arch "${DLLM_ARCH:-sm_90a}"
 fi
-say "done: build/quickstart/dllm-tune doctor says what this machine has"
+say "done: ${DLLM_NVRTC:+DLLM_NVRTC=$DLLM_NVRTC }build/quickstart/dllm-tune doctor says what is here"

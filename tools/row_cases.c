@@ -250,7 +250,9 @@ bool row_cases_load(row_cases *out, const char *path, dllm_message *message)
     case_reader reader = {.message = message};
     *out = (row_cases){0};
     json_t *root = json_load_file(path, 0, &error);
-    if (!root) return DLLM_REFUSE(message, "%s:%d: %s", path, error.line, error.text);
+    if (!root)
+        return error.line > 0 ? DLLM_REFUSE(message, "%s:%d: %s", path, error.line, error.text)
+                              : DLLM_REFUSE(message, "%s: %s", path, error.text);
     const json_t *list = json_object_get(root, "cases");
     const json_t *format = json_object_get(json_object_get(root, "meta"), "format");
     if (!json_is_array(list) || json_integer_value(format) != 1) {

@@ -19,7 +19,7 @@ as_root() {
     elif has sudo; then
         sudo "$@"
     else
-        fail "these packages are missing and this is not root: $missing"
+        fail "these packages are missing and this is not root:$missing"
     fi
 }
 
@@ -36,8 +36,8 @@ want_packages() {
     want_command pkg-config pkg-config
     want_command python3 python3
     want_library jansson libjansson-dev
-    want_library check check
     if [ "${1:-}" = tests ]; then
+        want_library check check
         want_command g++ g++
         want_command clang clang
         want_command clang-format clang-format
@@ -59,7 +59,7 @@ want_nvrtc() {
     [ -z "${DLLM_NVRTC:-}" ] || return 0
     if has ldconfig && ldconfig -p | grep -q 'libnvrtc\.so\.1[23]'; then return 0; fi
     if [ -x /sbin/ldconfig ] && /sbin/ldconfig -p | grep -q 'libnvrtc\.so\.1[23]'; then return 0; fi
-    nvrtc=$(find /usr/local/cuda*/lib64/ /usr/local/cuda*/targets/ build/nvrtc \
+    nvrtc=$(find /usr/local/cuda*/lib64/ /usr/local/cuda*/targets/ build/nvrtc/whole \
         -name 'libnvrtc.so.1[23]' 2>/dev/null | head -n 1)
     if [ -z "$nvrtc" ]; then
         say "no CUDA toolkit here: fetching NVRTC as a Python wheel"
@@ -74,8 +74,11 @@ want_nvrtc() {
         fi
         python3 -m pip download -q --no-deps --only-binary=:all: -d build/nvrtc \
             nvidia-cuda-nvrtc==13.0.88 || fail "NVRTC could not be fetched: is this machine online?"
-        for wheel in build/nvrtc/*.whl; do python3 -m zipfile -e "$wheel" build/nvrtc; done
-        nvrtc=$(find build/nvrtc -name 'libnvrtc.so.1[23]' | head -n 1)
+        # unpacked beside and renamed, so that what an interrupt leaves is not taken for whole
+        rm -rf build/nvrtc/part
+        for wheel in build/nvrtc/*.whl; do python3 -m zipfile -e "$wheel" build/nvrtc/part; done
+        mv build/nvrtc/part build/nvrtc/whole
+        nvrtc=$(find build/nvrtc/whole -name 'libnvrtc.so.1[23]' | head -n 1)
         [ -n "$nvrtc" ] || fail "the wheel holds no libnvrtc.so"
     fi
     DLLM_NVRTC=$(cd "$(dirname "$nvrtc")" && pwd)/$(basename "$nvrtc")

@@ -19,7 +19,7 @@ say "layers"
 sh tests/check_layers.sh
 
 say "clang, warnings as errors"
-CC=clang CXX=clang++ configure_and_build build/clang -DCMAKE_BUILD_TYPE=Debug
+CC=clang CXX=clang++ configure_and_build build/clang -DCMAKE_BUILD_TYPE=Debug -DDLLM_WERROR=ON
 
 say "clang-tidy"
 git ls-files 'runtime/*.c' 'autotune/*.c' 'tools/*.c' 'tests/*.c' |
@@ -39,7 +39,8 @@ configure_and_build build/tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDLLM_SANITIZE
 ctest --test-dir build/tsan -R 'test_(kernel_cache|cpu_pool|compiler)' --output-on-failure
 
 say "release build, and an installed copy of it"
-configure_and_build build/release
+configure_and_build build/release -DDLLM_WERROR=ON
+configure_and_build build/library -DDLLM_WERROR=ON -DDLLM_TOOLS=OFF -DDLLM_TESTS=OFF
 sh tests/installed_app.sh build/release
 
 say "all suites"

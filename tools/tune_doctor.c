@@ -183,7 +183,11 @@ static void look_at_compiler(findings *found, dllm_compiler *compiler)
     add_text(section, "helper", about.helper[0] ? about.helper : "none: compiles in this process");
     if (about.helper_reason[0]) add_text(section, "helper problem", about.helper_reason);
     if (about.reason[0]) add_text(section, "problem", about.reason);
-    if (!found->can_compile) add_text(section, "without it", "kernels in the cache still run");
+    if (!found->can_compile)
+        add_text(
+            section, "without it",
+            "kernels in the cache still run; to have it install CUDA's NVRTC, or "
+            "pip download nvidia-cuda-nvrtc, unpack it and name its libnvrtc.so in DLLM_NVRTC");
     add_section(found, "compiler", section);
 }
 
