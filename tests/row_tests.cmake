@@ -12,6 +12,7 @@ if(TARGET row_check)
     LIBRARIES row_check dllm_generate_parts)
   dllm_test(gpu_head LABEL gpu TIMEOUT 600 SOURCES gpu_head.c large_head.c ${suite}
     LIBRARIES row_check)
+  dllm_test(gpu_cache LABEL gpu TIMEOUT 300 SOURCES gpu_cache.c scratch.c LIBRARIES row_check)
   dllm_test(gpu_graph LABEL gpu TIMEOUT 600 SOURCES gpu_graph.c LIBRARIES row_check)
   dllm_test(gpu_sampler LABEL gpu TIMEOUT 600 SOURCES gpu_sampler.c ${suite} LIBRARIES row_check)
 

@@ -4,9 +4,8 @@
 # Ends 1 at the first tool that finds something; the logs stay under BUILD.
 set -eu
 build=${1:?usage: sanitize.sh BUILD}
-export DLLM_SUITE=short # the suites then take fewer and smaller shapes
 for tool in memcheck racecheck synccheck; do
-    for suite in gpu_rows gpu_head gpu_sampler; do
+    for suite in gpu_rows gpu_head gpu_sampler gpu_graph; do
         printf '== %s %s\n' "$tool" "$suite"
         compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all \
             "$build/tests/$suite" >"$build/$tool-$suite.log" 2>&1 || {
