@@ -35,6 +35,7 @@
  */
 #include "base.cuh"
 #include "cp_async.cuh"
+#include "griddepcontrol.cuh"
 #include "load.cuh"
 #include "mma.cuh"
 #include "reduce.cuh"
@@ -442,5 +443,6 @@ __launch_bounds__(threads, 1) void head_mma(const __grid_constant__ dllm_head_pa
         }
         fold_tile(states, sums, column, place.column_end);
     }
+    griddepcontrol_launch_dependents();
     store_states(params, place, states);
 }

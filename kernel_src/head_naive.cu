@@ -15,6 +15,7 @@
  * Source   numerics.md 2, 6, 11
  */
 #include "base.cuh"
+#include "griddepcontrol.cuh"
 #include "load.cuh"
 #include "reduce.cuh"
 #include "row_params.h"
@@ -109,6 +110,7 @@ extern "C" __global__ void __launch_bounds__(block_threads, 6)
             static_cast<const weight_element *>(params.weight) + begin * params.weight_stride,
             static_cast<int32_t>(begin), static_cast<int32_t>(columns));
     }
+    griddepcontrol_launch_dependents();
     state = lanes_merge<warp_lanes>(state);
     if (threadIdx.x % warp_lanes == 0) params.states[split * params.state_stride + row] = state;
 }

@@ -35,6 +35,7 @@
  *          split has at most 1,024 tiles, so that a lane adds at most 1,024 tile sums into one.
  */
 #include "base.cuh"
+#include "griddepcontrol.cuh"
 #include "mbarrier.cuh"
 #include "reduce.cuh"
 #include "sm90_params.h"
@@ -414,6 +415,7 @@ DLLM_DEVICE void consume(const dllm_sm90_params &params)
         fold_unit(states, params, work, tile);
         tile += tiles;
         __syncwarp(); /* the lanes' NaN columns */
+        if (unit + gridDim.x >= unit_count(params)) griddepcontrol_launch_dependents();
         if ((tile - 1) % 2 == group) {
             store_states(params, work, states, tiles > 1, handed % 2);
         } else if (tiles > 1) {

@@ -21,6 +21,7 @@
  * Source   numerics.md 2, 6, 11
  */
 #include "base.cuh"
+#include "griddepcontrol.cuh"
 #include "load.cuh"
 #include "reduce.cuh"
 #include "row_params.h"
@@ -256,6 +257,7 @@ extern "C" __global__ void __launch_bounds__(block_threads, 2)
     for (int i = 0; i < thread_rows; i++)
         states[i] = state_neutral();
     fold_split(states, params, memory, first_row, split * params.split_columns);
+    griddepcontrol_launch_dependents();
 #pragma unroll
     for (int i = 0; i < thread_rows; i++) {
         const dllm_row_state merged = lanes_merge<side>(states[i]);

@@ -183,6 +183,7 @@ extern "C" __global__ void __launch_bounds__(block_threads)
     const int64_t row = blockIdx.x % rows;
     const row_part part = find_part(params, split, row);
     const dllm_row_state mine = part.phase == 0 ? fold_part<false>(part) : fold_part<true>(part);
+    griddepcontrol_launch_dependents();
     const dllm_row_state merged = block_merge<block_threads / warp_lanes>(mine, scratch);
     if (threadIdx.x != 0) return;
     dllm_row_state &state = params.states[split * params.state_stride + row];
