@@ -1,6 +1,7 @@
 /* cpu_pool.c - worker threads of a CPU context */
 #include "cpu_pool.h"
 
+#include <fenv.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -51,6 +52,7 @@ static void *worker_main(void *argument)
     const worker *self = argument;
     dllm_cpu_pool *pool = self->pool;
     uint64_t last = 0;
+    (void)fesetenv(FE_DFL_ENV); /* not that of the thread that made the context */
     (void)pthread_mutex_lock(&pool->mutex);
     for (;;) {
         while (!pool->stop && !(pool->open && pool->run != last))
@@ -177,7 +179,7 @@ static void run_shared(dllm_cpu_pool *pool, dllm_cpu_task task, void *user, int6
     (void)pthread_mutex_unlock(&pool->mutex);
 }
 
-void dllm__cpu_pool_run(dllm_cpu_pool *pool, dllm_cpu_task task, void *user, int64_t count)
+static void run_anywhere(dllm_cpu_pool *pool, dllm_cpu_task task, void *user, int64_t count)
 {
     const bool alone = pool->threads == 1 || count <= 1 || pool->process != getpid();
     if (!alone && pthread_mutex_trylock(&pool->caller) == 0) {
@@ -187,4 +189,15 @@ void dllm__cpu_pool_run(dllm_cpu_pool *pool, dllm_cpu_task task, void *user, int
     }
     for (int64_t i = 0; i < count; i++)
         task(user, i, 0);
+}
+
+/* NOTE: a program built with -ffast-math flushes small numbers to zero in all its threads, and then
+   1e-40 and 2e-40 tie. Tasks run in the default environment, whatever the caller's. */
+void dllm__cpu_pool_run(dllm_cpu_pool *pool, dllm_cpu_task task, void *user, int64_t count)
+{
+    fenv_t callers;
+    (void)fegetenv(&callers);
+    (void)fesetenv(FE_DFL_ENV);
+    run_anywhere(pool, task, user, count);
+    (void)fesetenv(&callers);
 }

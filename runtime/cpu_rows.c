@@ -48,6 +48,19 @@ const void *dllm__cpu_row(const dllm_cpu_pass *pass, int row)
     return (const char *)call->hidden + source * call->hidden_stride * bytes;
 }
 
+/* Ranges begin .. end - 1 of a row, merged as a balanced tree: one after the other, thousands of
+   ranges would each round the same sum. The tree follows from the number of ranges alone. */
+static dllm_row_state merge_ranges(const dllm_cpu_pass *pass, int64_t row, int64_t begin,
+                                   int64_t end)
+{
+    if (end - begin == 1) return pass->states[begin * pass->rows + row];
+    const int64_t middle = begin + (end - begin) / 2;
+    dllm_row_state state = merge_ranges(pass, row, begin, middle);
+    const dllm_row_state upper = merge_ranges(pass, row, middle, end);
+    dllm__cpu_state_merge(&state, &upper);
+    return state;
+}
+
 static void finish_row(void *user, int64_t row, int worker)
 {
     (void)worker;
@@ -56,9 +69,7 @@ static void finish_row(void *user, int64_t row, int worker)
     const uint32_t outputs = pass->problem->outputs;
     dllm_row_values values = dllm__cpu_state_no_row();
     if (dllm__cpu_row(pass, (int)row)) {
-        dllm_row_state state = dllm__cpu_state_init();
-        for (int64_t range = 0; range < pass->ranges; range++)
-            dllm__cpu_state_merge(&state, &pass->states[range * pass->rows + row]);
+        const dllm_row_state state = merge_ranges(pass, row, 0, pass->ranges);
         values = dllm__cpu_state_finish(&state, pass->problem->vocab_offset);
     }
     const int64_t i = pass->first + row;

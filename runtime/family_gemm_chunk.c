@@ -17,7 +17,8 @@
 enum {
     CHUNK_ELEMENTS = 12 << 20, /* 48 MiB of logits */
     CHUNK_ROWS = 1408,
-    COLUMNS_AN_SM = 64
+    COLUMNS_AN_SM = 64,
+    CHUNKS_MAX = 1024 /* merged into one state one after the other */
 };
 
 static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
@@ -25,6 +26,10 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
 {
     if (problem->hidden_type != problem->weight_type)
         return dllm__fail(DLLM_UNSUPPORTED, "gemm_chunk: hidden and weight must be of one type");
+    if (problem->valid_vocab > (int64_t)CHUNKS_MAX * choice->chunk_vocab)
+        return dllm__fail(DLLM_UNSUPPORTED,
+                          "gemm_chunk: valid_vocab %lld is above %d chunks of %d columns",
+                          (long long)problem->valid_vocab, CHUNKS_MAX, choice->chunk_vocab);
     if (!device->has_cublas) return dllm__fail(DLLM_UNSUPPORTED, "gemm_chunk: needs cuBLAS");
     return dllm__check_grid("gemm_chunk", choice->chunk_rows, choice->splits);
 }

@@ -6,7 +6,11 @@
 
 #include "status.h"
 
-enum { TERMS_MAX = 1024, COLUMNS_STEP = 16 };
+enum {
+    TERMS_MAX = 1024,
+    COLUMNS_STEP = 16,
+    DEPTH_MAX = 1 << 29 /* the kernel counts a row's bytes in 32 bits */
+};
 
 typedef struct tile {
     int shared_bytes_max; /* of the devices it is for, least */
@@ -57,6 +61,9 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
     if (choice->split_columns > choice->tile_vocab * TERMS_MAX)
         return dllm__fail(DLLM_UNSUPPORTED, "mma: a split of %d columns is above 1024 tiles",
                           choice->split_columns);
+    if (problem->depth > DEPTH_MAX)
+        return dllm__fail(DLLM_UNSUPPORTED, "mma: depth %lld is above %d",
+                          (long long)problem->depth, DEPTH_MAX);
     if (problem->valid_vocab > INT32_MAX - choice->tile_vocab)
         return dllm__fail(DLLM_UNSUPPORTED, "mma: valid_vocab %lld is above 2^31 - 1 - %d",
                           (long long)problem->valid_vocab, choice->tile_vocab);

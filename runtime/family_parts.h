@@ -35,7 +35,7 @@ size_t dllm__round_256(size_t bytes);
 /** The combine kernel of a problem. */
 void dllm__combine_spec(dllm_kernel_spec *out, const dllm_problem *problem);
 
-/** DLLM_UNSUPPORTED if so many blocks do not fit a grid. */
+/** DLLM_UNSUPPORTED if so many blocks do not fit a grid, or so many splits combine. */
 dllm_status dllm__check_grid(const char *family, int64_t row_tiles, int64_t splits);
 
 /** A launch, without its arguments. */

@@ -70,6 +70,11 @@ static const bit_name prepare_names[] = {
     {0, NULL},
 };
 
+uint32_t dllm__outputs_built(void)
+{
+    return OUTPUTS_BUILT;
+}
+
 int dllm__type_bytes(dllm_type type)
 {
     static const int bytes[] = {0, 2, 2, 4};

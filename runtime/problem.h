@@ -50,6 +50,9 @@ typedef struct dllm_row_call {
     uint32_t *flags;
 } dllm_row_call;
 
+/** The DLLM_OUT_ bits that this version implements. */
+uint32_t dllm__outputs_built(void);
+
 /** Element size in bytes of a known type, 0 of any other. */
 int dllm__type_bytes(dllm_type type);
 

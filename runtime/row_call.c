@@ -27,6 +27,10 @@ static dllm_status check_matrix(const matrix_rule *rule)
     int64_t bytes;
     if (!rule->pointer) return dllm__fail(DLLM_INVALID_ARGUMENT, "%s is NULL", rule->name);
     if (*rule->stride == 0) *rule->stride = rule->width;
+    /* no second row: what stands there need keep nothing, and the kernels get one that does */
+    const int64_t unit = wanted / rule->element_bytes;
+    if (rule->rows <= 1 && *rule->stride >= rule->width)
+        *rule->stride = (rule->width + unit - 1) / unit * unit;
     if (*rule->stride < rule->width)
         return dllm__fail(DLLM_INVALID_ARGUMENT, "%s stride %lld is below the row's %lld elements",
                           rule->name, (long long)*rule->stride, (long long)rule->width);

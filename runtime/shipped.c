@@ -2,6 +2,7 @@
 #include "shipped.h"
 
 #include "families.h"
+#include "family_parts.h"
 #include "status.h"
 
 #include <string.h>
@@ -32,23 +33,31 @@ static void append_problem(dllm_kernel_list *list, const dllm_device *device,
     dllm__clear_error();
 }
 
-/* Row buckets, id types and outputs of one problem. */
-static void append_variants(dllm_kernel_list *list, const dllm_device *device, dllm_problem problem)
+/* Every row bucket of one problem. */
+static void append_buckets(dllm_kernel_list *list, const dllm_device *device, dllm_problem problem)
 {
     /* a tile may change between any two of these */
     static const int rows[] = {1,   8,   16,  32,  64,   96,   128,  160,  192,
                                256, 320, 384, 512, 1024, 2048, 4096, 8192, 16384};
-    static const uint32_t outputs[] = {
-        DLLM_OUT_ARGMAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE,
-        DLLM_OUT_ARGMAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS,
-    };
     problem.inputs = DLLM_IN_ROW_INDEX;
-    for (int i = 0; i < 4; i++) {
-        problem.id_type = i % 2 ? DLLM_INT64 : DLLM_INT32;
-        problem.outputs = outputs[i / 2];
-        for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
-            problem.rows_max = rows[r];
-            append_problem(list, device, &problem);
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        problem.rows_max = rows[r];
+        append_problem(list, device, &problem);
+    }
+}
+
+/* The combine of every set of outputs in each id type: an application may ask for any. */
+static void append_combines(dllm_kernel_list *list, const dllm_device *device, dllm_problem problem)
+{
+    for (uint32_t outputs = 1; outputs <= dllm__outputs_built(); outputs++) {
+        if (outputs & ~dllm__outputs_built()) continue;
+        for (int id_type = DLLM_INT32; id_type <= DLLM_INT64; id_type++) {
+            dllm_kernel_spec spec;
+            problem.outputs = outputs;
+            problem.id_type = (dllm_id_type)id_type;
+            dllm__combine_spec(&spec, &problem);
+            memcpy(spec.arch, device->arch, sizeof spec.arch);
+            append(list, &spec);
         }
     }
 }
@@ -64,11 +73,12 @@ void dllm__head_kernels(dllm_kernel_list *list, const dllm_device *device,
                                     .outputs = DLLM_OUT_ARGMAX};
     dllm_problem problem;
     if (dllm__head_problem(&problem, &head) != DLLM_OK) return;
-    append_variants(list, device, problem);
+    append_buckets(list, device, problem);
     problem.operation = DLLM_OPERATION_SAMPLER;
-    append_variants(list, device, problem);
+    append_buckets(list, device, problem);
     problem.hidden_type = DLLM_FP32;
-    append_variants(list, device, problem);
+    append_buckets(list, device, problem);
+    append_combines(list, device, problem);
 }
 
 void dllm__shipped_kernels(dllm_kernel_list *list, const char *arch)

@@ -6,3 +6,4 @@ dllm_test(test_cpu_head LABEL unit SOURCES test_cpu_head.c cpu_case.c compare.c 
   ${PROJECT_SOURCE_DIR}/tools/element_type.c)
 dllm_test(test_cpu_sampler LABEL unit SOURCES test_cpu_sampler.c cpu_case.c compare.c reference.c
   ${PROJECT_SOURCE_DIR}/tools/element_type.c)
+dllm_test(test_cpu_large LABEL unit SOURCES test_cpu_large.c)

@@ -1,6 +1,7 @@
 /* test_cpu_pool.c - every index once, whoever runs it and however many call */
 #include "cpu_pool.h"
 
+#include <fenv.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -140,6 +141,28 @@ START_TEST(a_forked_child_runs_alone)
 }
 END_TEST
 
+static void note_rounding(void *user, int64_t index, int worker)
+{
+    (void)index;
+    (void)worker;
+    if (fegetround() != FE_TONEAREST) atomic_fetch_add((atomic_int *)user, 1);
+}
+
+/* A caller that rounds upwards, or flushes small numbers to zero, changes no result. */
+START_TEST(tasks_run_in_the_default_floating_point_environment)
+{
+    atomic_int other = 0;
+    ck_assert_int_eq(fesetround(FE_UPWARD), 0);
+    dllm_cpu_pool *pool = create(thread_counts[_i]);
+    dllm__cpu_pool_run(pool, note_rounding, &other, INDICES);
+    const int callers = fegetround();
+    (void)fesetround(FE_TONEAREST);
+    dllm__cpu_pool_destroy(pool);
+    ck_assert_int_eq(atomic_load(&other), 0);
+    ck_assert_int_eq(callers, FE_UPWARD);
+}
+END_TEST
+
 START_TEST(zero_threads_means_the_affinity_mask)
 {
     cpu_set_t before, one;
@@ -188,6 +211,8 @@ int main(void)
     tcase_add_test(run, a_worker_takes_part);
     tcase_add_test(run, callers_at_once_do_not_disturb_each_other);
     tcase_add_test(run, a_forked_child_runs_alone);
+    tcase_add_loop_test(run, tasks_run_in_the_default_floating_point_environment, 0,
+                        sizeof thread_counts / sizeof thread_counts[0]);
     suite_add_tcase(suite, run);
     TCase *create_and_destroy = tcase_create("create");
     tcase_add_test(create_and_destroy, zero_threads_means_the_affinity_mask);

@@ -178,6 +178,31 @@ START_TEST(shipped_kernels_are_listed_once)
 }
 END_TEST
 
+/* What the tools and the README ask for must be among what prebuild compiles. */
+START_TEST(prebuilt_combines_serve_any_set_of_outputs)
+{
+    static dllm_kernel_list list;
+    static const uint32_t asked[] = {DLLM_OUT_ARGMAX, DLLM_OUT_MAX | DLLM_OUT_FLAGS,
+                                     DLLM_OUT_ARGMAX | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS,
+                                     DLLM_OUT_ARGMAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE};
+    static const dllm_head_shape shape = {4096, 256, DLLM_BF16, DLLM_BF16};
+    const dllm_device device = typical(archs[_i]);
+    list.count = 0;
+    dllm__head_kernels(&list, &device, &shape);
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        dllm_problem problem = head(4096, 256, 8, DLLM_BF16);
+        dllm_kernel_spec wanted;
+        bool found = false;
+        problem.outputs = asked[i];
+        dllm__combine_spec(&wanted, &problem);
+        memcpy(wanted.arch, device.arch, sizeof wanted.arch);
+        for (int k = 0; k < list.count && !found; k++)
+            found = dllm__kernel_spec_equal(&list.specs[k], &wanted);
+        ck_assert_msg(found, "outputs 0x%x", asked[i]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("families");
@@ -190,6 +215,7 @@ int main(void)
     tcase_add_loop_test(group, every_problem_has_a_family, 0, ARCHS);
     tcase_add_test(group, a_family_asked_for_is_taken_or_refused_with_its_reason);
     tcase_add_loop_test(group, shipped_kernels_are_listed_once, 0, ARCHS);
+    tcase_add_loop_test(group, prebuilt_combines_serve_any_set_of_outputs, 0, ARCHS);
     suite_add_tcase(suite, group);
     return check_suite_run(suite);
 }

@@ -341,6 +341,19 @@ START_TEST(refuses_bad_buffers)
 }
 END_TEST
 
+/* Nothing follows the only row: its stride is the library's to choose, and keeps the alignment. */
+START_TEST(the_stride_of_a_single_row_is_made_whole)
+{
+    const dllm_problem problem = head_problem();
+    dllm_head_buffers buffers = head_buffers();
+    dllm_row_call call;
+    buffers.rows = 1;
+    buffers.hidden_stride = 67;
+    ck_assert_int_eq(dllm__head_call(&call, &problem, WORKSPACE, &buffers), DLLM_OK);
+    ck_assert_int_eq(call.hidden_stride, 64);
+}
+END_TEST
+
 START_TEST(takes_no_rows_with_null_pointers)
 {
     const dllm_problem problem = head_problem();
@@ -364,6 +377,7 @@ int main(void)
     suite_add_tcase(suite, options);
     TCase *buffers = tcase_create("buffers");
     tcase_add_test(buffers, fills_strides_and_passes_buffers_on);
+    tcase_add_test(buffers, the_stride_of_a_single_row_is_made_whole);
     tcase_add_test(buffers, takes_no_rows_with_null_pointers);
     tcase_add_loop_test(buffers, refuses_bad_buffers, 0,
                         (int)(sizeof buffer_cases / sizeof buffer_cases[0]));
