@@ -20,7 +20,7 @@ typedef struct dllm_family {
     void (*propose)(const dllm_problem *, const dllm_device *, dllm_choice *);
     /* The kernels a choice needs, in order; returns their number (0 on the CPU). */
     int (*kernels)(const dllm_problem *, const dllm_choice *, dllm_kernel_spec *);
-    /* Dynamic shared memory of the first kernel, bytes. */
+    /* Dynamic shared memory of the first kernel, bytes; NULL for none. */
     int (*shared_bytes)(const dllm_problem *, const dllm_choice *);
     /* Workspace for rows_max rows, without slack; every part 256-byte aligned. */
     size_t (*workspace_bytes)(const dllm_problem *, const dllm_choice *);

@@ -29,13 +29,6 @@ static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_
     return 0;
 }
 
-static int shared_bytes(const dllm_problem *problem, const dllm_choice *choice)
-{
-    (void)problem;
-    (void)choice;
-    return 0;
-}
-
 static size_t head_workspace(const dllm_problem *problem, const dllm_choice *choice)
 {
     return dllm__cpu_head_workspace(problem, choice->splits);
@@ -71,7 +64,6 @@ const dllm_family dllm__family_cpu_head = {
     .legal = legal,
     .propose = propose,
     .kernels = kernels,
-    .shared_bytes = shared_bytes,
     .workspace_bytes = head_workspace,
     .run = head_run,
 };
@@ -83,7 +75,6 @@ const dllm_family dllm__family_cpu_sampler = {
     .legal = legal,
     .propose = propose,
     .kernels = kernels,
-    .shared_bytes = shared_bytes,
     .workspace_bytes = sampler_workspace,
     .run = sampler_run,
 };

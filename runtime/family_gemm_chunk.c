@@ -57,13 +57,6 @@ static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_
     return 2 + dllm__packed_spec(&out[2], problem);
 }
 
-static int shared_bytes(const dllm_problem *problem, const dllm_choice *choice)
-{
-    (void)problem;
-    (void)choice;
-    return 0;
-}
-
 /* Elements from one row of the chunk to the next: a multiple of 16 bytes. */
 static int64_t chunk_stride(const dllm_choice *choice)
 {
@@ -157,7 +150,6 @@ const dllm_family dllm__family_gemm_chunk = {
     .legal = legal,
     .propose = propose,
     .kernels = kernels,
-    .shared_bytes = shared_bytes,
     .workspace_bytes = workspace_bytes,
     .prepare = prepare,
     .run = run,

@@ -113,11 +113,6 @@ static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_
     return 2;
 }
 
-static size_t workspace_bytes(const dllm_problem *problem, const dllm_choice *choice)
-{
-    return dllm__states_bytes(problem, choice->splits);
-}
-
 static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
                        const dllm_row_call *call, dllm_stream stream)
 {
@@ -134,6 +129,6 @@ const dllm_family dllm__family_mma = {
     .propose = propose,
     .kernels = kernels,
     .shared_bytes = shared_bytes,
-    .workspace_bytes = workspace_bytes,
+    .workspace_bytes = dllm__states_workspace,
     .run = run,
 };

@@ -68,6 +68,11 @@ size_t dllm__states_bytes(const dllm_problem *problem, int64_t splits)
     return dllm__round_256((size_t)problem->rows_max * (size_t)splits * sizeof(dllm_row_state));
 }
 
+size_t dllm__states_workspace(const dllm_problem *problem, const dllm_choice *choice)
+{
+    return dllm__states_bytes(problem, choice->splits);
+}
+
 void dllm__combine_spec(dllm_kernel_spec *out, const dllm_problem *problem)
 {
     *out = (dllm_kernel_spec){.file = "combine.cu", .entry = "combine"};

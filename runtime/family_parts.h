@@ -29,6 +29,9 @@ void dllm__split_vocab(dllm_choice *choice, const dllm_split_rule *rule);
 /** Device memory for the partial states, a multiple of 256 bytes. */
 size_t dllm__states_bytes(const dllm_problem *problem, int64_t splits);
 
+/** The workspace of a family that needs its states alone. */
+size_t dllm__states_workspace(const dllm_problem *problem, const dllm_choice *choice);
+
 /** Rounds up to what every part of the workspace starts at. */
 size_t dllm__round_256(size_t bytes);
 

@@ -30,18 +30,6 @@ static void define_operands(dllm_kernel_spec *spec, const dllm_problem *problem)
     dllm__kernel_define(spec, "DLLM_ALIGN_BYTES", problem->alignment_bytes);
 }
 
-static size_t states_workspace(const dllm_problem *problem, const dllm_choice *choice)
-{
-    return dllm__states_bytes(problem, choice->splits);
-}
-
-static int no_dynamic_shared(const dllm_problem *problem, const dllm_choice *choice)
-{
-    (void)problem;
-    (void)choice;
-    return 0;
-}
-
 /* ---- naive ---- */
 
 static dllm_status naive_legal(const dllm_problem *problem, const dllm_device *device,
@@ -94,8 +82,7 @@ const dllm_family dllm__family_naive = {
     .legal = naive_legal,
     .propose = naive_propose,
     .kernels = naive_kernels,
-    .shared_bytes = no_dynamic_shared,
-    .workspace_bytes = states_workspace,
+    .workspace_bytes = dllm__states_workspace,
     .run = naive_run,
 };
 
@@ -156,7 +143,6 @@ const dllm_family dllm__family_tiled = {
     .legal = tiled_legal,
     .propose = tiled_propose,
     .kernels = tiled_kernels,
-    .shared_bytes = no_dynamic_shared,
-    .workspace_bytes = states_workspace,
+    .workspace_bytes = dllm__states_workspace,
     .run = tiled_run,
 };

@@ -31,18 +31,6 @@ static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_
     return 2;
 }
 
-static int shared_bytes(const dllm_problem *problem, const dllm_choice *choice)
-{
-    (void)problem;
-    (void)choice;
-    return 0;
-}
-
-static size_t workspace_bytes(const dllm_problem *problem, const dllm_choice *choice)
-{
-    return dllm__states_bytes(problem, choice->splits);
-}
-
 static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
                        const dllm_row_call *call, dllm_stream stream)
 {
@@ -66,7 +54,6 @@ const dllm_family dllm__family_stream = {
     .legal = legal,
     .propose = propose,
     .kernels = kernels,
-    .shared_bytes = shared_bytes,
-    .workspace_bytes = workspace_bytes,
+    .workspace_bytes = dllm__states_workspace,
     .run = run,
 };

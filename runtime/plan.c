@@ -26,7 +26,9 @@ static dllm_status load_kernels(dllm_plan *plan, dllm_plan_entry *entry)
                    source_names[DLLM_KERNEL_NONE]);
     for (int i = 0; i < count; i++) {
         dllm_kernel_origin origin = {DLLM_KERNEL_NONE, false, 0.0};
-        const int shared_bytes = i == 0 ? family->shared_bytes(&plan->problem, &entry->choice) : 0;
+        const int shared_bytes = i == 0 && family->shared_bytes
+                                     ? family->shared_bytes(&plan->problem, &entry->choice)
+                                     : 0;
         memcpy(specs[i].arch, plan->context->device.arch, sizeof specs[i].arch);
         DLLM_TRY(dllm__kernel_get(&entry->kernels[i], &origin, plan->context->kernels, &specs[i],
                                   plan->problem.prepare, shared_bytes));
