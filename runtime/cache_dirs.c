@@ -13,10 +13,16 @@ enum { PASSWD_BYTES = 16384, OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
 
 /* ---- which folder */
 
-/* True if there is more in it than slashes: the root is nobody's cache. */
+/* True if a piece of it is a name. The root is nobody's cache, however it is written. */
 static bool is_absolute(const char *path)
 {
-    return path[0] == '/' && path[strspn(path, "/")] != '\0';
+    bool named = false;
+    for (const char *piece = path; *piece && !named; piece += strspn(piece, "/")) {
+        const size_t length = strcspn(piece, "/");
+        named = length > 2 || strspn(piece, ".") < length;
+        piece += length;
+    }
+    return path[0] == '/' && named;
 }
 
 static void choose(dllm_cache_dir *out, const char *variable, const char *given, const char *below)
@@ -227,33 +233,45 @@ static void probe_parent(dllm_cache_dir *dir)
     dir->writable = true;
 }
 
-static void probe_by_writing(dllm_cache_dir *dir, const dllm_cache_folder *folder)
+static void probe_by_writing(dllm_cache_dir *dir, const dllm_cache_folder *folder,
+                             const char *below)
 {
     char name[64];
     (void)snprintf(name, sizeof name, "probe-%ld", (long)getpid());
     const int fd =
         openat(folder->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     dir->writable = fd >= 0 && write(fd, "x", 1) == 1;
-    if (!dir->writable) (void)snprintf(dir->why, sizeof dir->why, "%s", strerror(errno));
+    if (!dir->writable)
+        (void)snprintf(dir->why, sizeof dir->why, "%s%s%s", below, *below ? ": " : "",
+                       strerror(errno));
     if (fd < 0) return;
     (void)close(fd);
     (void)unlinkat(folder->fd, name, 0);
 }
 
+/* True if the folder is there, whether it may be used or not. */
+static bool probe_folder(dllm_cache_dir *dir, const char *below)
+{
+    dllm_cache_folder folder;
+    if (dllm__cache_folder_open(&folder, dir, below, false)) {
+        probe_by_writing(dir, &folder, below);
+        dllm__cache_folder_close(&folder);
+        return true;
+    }
+    if (!folder.why[0]) return false;
+    dir->writable = false;
+    memcpy(dir->why, folder.why, sizeof dir->why);
+    return true;
+}
+
 void dllm__cache_dir_probe(dllm_cache_dir *dir)
 {
+    static const char *const inner[] = {"v1", "v1/k", "v1/tmp"};
     if (!dir->usable) return;
-    dllm_cache_folder folder;
     dir->why[0] = '\0';
-    dir->exists = dir->writable = false;
-    if (dllm__cache_folder_open(&folder, dir, "", false)) {
-        dir->exists = true;
-        probe_by_writing(dir, &folder);
-        dllm__cache_folder_close(&folder);
-    } else if (folder.why[0]) {
-        dir->exists = true;
-        memcpy(dir->why, folder.why, sizeof dir->why);
-    } else {
-        probe_parent(dir);
-    }
+    dir->writable = false;
+    dir->exists = probe_folder(dir, "");
+    if (!dir->exists) probe_parent(dir);
+    for (size_t i = 0; dir->exists && dir->writable && i < sizeof inner / sizeof inner[0]; i++)
+        (void)probe_folder(dir, inner[i]);
 }

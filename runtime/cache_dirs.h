@@ -29,7 +29,7 @@ typedef struct dllm_cache_dir {
 /** Reads the environment; touches no folder. */
 void dllm__cache_dir_find(dllm_cache_dir *out);
 
-/** Finds out `exists`, `writable` and `why`, by writing where the folder exists. */
+/** Finds out `exists`, `writable` and `why`, by writing into it and what it holds, where they exist. */
 void dllm__cache_dir_probe(dllm_cache_dir *dir);
 
 /**

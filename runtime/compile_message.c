@@ -2,6 +2,7 @@
 #include "compile_message.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,9 +211,16 @@ bool dllm__answer_decode(dllm_compile_answer *out, const void *payload, size_t s
     if (from.bad || from.left || has_cubin != (out->outcome == DLLM_COMPILED)) return false;
     out->log = copy_block(log, strlen(log));
     out->cubin = has_cubin ? copy_block(cubin, out->cubin_bytes) : NULL;
-    if (out->log && (out->cubin || !has_cubin)) return true;
-    dllm__answer_release(out);
-    return false;
+    if (!out->log || (has_cubin && !out->cubin))
+        dllm__answer_no_memory(out, "the compiler's answer");
+    return true;
+}
+
+void dllm__answer_no_memory(dllm_compile_answer *answer, const char *what)
+{
+    dllm__answer_release(answer);
+    answer->outcome = DLLM_COMPILE_NO_MEMORY;
+    (void)snprintf(answer->reason, sizeof answer->reason, "no memory for %s", what);
 }
 
 void dllm__answer_release(dllm_compile_answer *answer)

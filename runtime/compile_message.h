@@ -71,8 +71,14 @@ bool dllm__frame_matches(const unsigned char frame[DLLM_FRAME_BYTES], const void
 /** False if the payload is not a request. The request points into the payload. */
 bool dllm__request_decode(dllm_compile_request *out, const void *payload, size_t size);
 
-/** False if the payload is not an answer, or out of memory; then nothing is held. */
+/**
+ * False if the payload is not an answer; then nothing is held. One that there is no memory for
+ * becomes DLLM_COMPILE_NO_MEMORY.
+ */
 bool dllm__answer_decode(dllm_compile_answer *out, const void *payload, size_t size);
+
+/** Makes it the answer of a compile that had no memory for `what`. */
+void dllm__answer_no_memory(dllm_compile_answer *answer, const char *what);
 
 /** Frees what an answer holds and leaves it empty. */
 void dllm__answer_release(dllm_compile_answer *answer);

@@ -176,16 +176,28 @@ static dllm_status fail_answer(const dllm_compile_answer *answer,
                       line[0] ? ": " : "", line);
 }
 
+/** A helper that died may have done so by no fault of the request: one more is tried. */
+static dllm_helper_end run_helper(dllm_compile_answer *out, const dllm_compiler *compiler,
+                                  const dllm_compile_request *request)
+{
+    const dllm_helper helper = {compiler->helper, compiler->timeout_ms, compiler->cancel_fd};
+    dllm_helper_end end = dllm__helper_compile(out, &helper, request);
+    if (end != DLLM_HELPER_DIED) return end;
+    dllm__log(&compiler->log, "%s; trying once more", out->reason);
+    end = dllm__helper_compile(out, &helper, request);
+    /* what may have killed a helper is not let into this process */
+    return end == DLLM_HELPER_NOT_STARTED ? DLLM_HELPER_DIED : end;
+}
+
 /** By helper, or here where there is none. DLLM_OK: the answer holds a cubin. Release it in any
  * case. */
 static dllm_status run_request(dllm_compile_answer *out, const dllm_compiler *compiler,
                                dllm_compile_request *request)
 {
-    const dllm_helper helper = {compiler->helper, compiler->timeout_ms, compiler->cancel_fd};
     dllm_helper_end end = DLLM_HELPER_NOT_STARTED;
-    if (helper.path[0]) {
+    if (compiler->helper[0]) {
         request->library = compiler->nvrtc.path;
-        end = dllm__helper_compile(out, &helper, request);
+        end = run_helper(out, compiler, request);
         if (end == DLLM_HELPER_NOT_STARTED)
             dllm__log(&compiler->log, "%s; compiling in this process", out->reason);
     }
@@ -194,7 +206,7 @@ static dllm_status run_request(dllm_compile_answer *out, const dllm_compiler *co
         dllm__nvrtc_compile(out, &compiler->nvrtc, request);
     }
     log_lines(compiler, out->log);
-    if (end == DLLM_HELPER_FAILED)
+    if (end == DLLM_HELPER_DIED || end == DLLM_HELPER_STOPPED)
         return dllm__fail(DLLM_COMPILE_FAILED, "%s: %s", request->names[0], out->reason);
     return out->outcome == DLLM_COMPILED ? DLLM_OK : fail_answer(out, request);
 }
@@ -228,19 +240,25 @@ static dllm_status resolve_once(dllm_compiler *compiler)
     return DLLM_OK;
 }
 
-/** Opens the compiler and learns its build, once; repeats the failure if there was one. */
+/**
+ * Opens the compiler and learns its build, once. A compiler that is missing stays so; a probe that
+ * failed for another reason, a helper that was killed for instance, is made again by the next call.
+ */
 static dllm_status resolve(dllm_compiler *compiler)
 {
     (void)pthread_mutex_lock(&compiler->mutex);
     if (!compiler->resolved) {
         compiler->status = resolve_once(compiler);
-        compiler->resolved = true;
-        if (compiler->status != DLLM_OK)
-            (void)snprintf(compiler->reason, sizeof compiler->reason, "%s", dllm_last_error());
+        compiler->resolved =
+            compiler->status == DLLM_OK || compiler->status == DLLM_LIBRARY_MISSING;
+        (void)snprintf(compiler->reason, sizeof compiler->reason, "%s",
+                       compiler->status == DLLM_OK ? "" : dllm_last_error());
     }
+    const dllm_status status = compiler->status == DLLM_OK
+                                   ? DLLM_OK
+                                   : dllm__fail(compiler->status, "%s", compiler->reason);
     (void)pthread_mutex_unlock(&compiler->mutex);
-    return compiler->status == DLLM_OK ? DLLM_OK
-                                       : dllm__fail(compiler->status, "%s", compiler->reason);
+    return status;
 }
 
 dllm_status dllm__compiler_build(dllm_compiler *compiler, char out[32])
@@ -266,6 +284,7 @@ dllm_status dllm__compile(dllm_compiled *out, dllm_compiler *compiler, const dll
     DLLM_TRY(dllm__sources_collect(&sources, spec->file));
     dllm__request_fill(&request, spec, &sources);
     dllm_status status = run_request(&answer, compiler, &request);
+    out->rejected = answer.outcome == DLLM_REJECTED;
     if (status == DLLM_OK && !answer.log) answer.log = strdup("");
     if (status == DLLM_OK && !answer.log)
         status = dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for the log of %s", spec->file);
@@ -293,8 +312,9 @@ void dllm__compiler_describe(dllm_compiler_description *out, dllm_compiler *comp
     memset(out, 0, sizeof *out);
     out->mode = mode_names[compiler->mode];
     out->status = resolve(compiler);
+    (void)snprintf(out->reason, sizeof out->reason, "%s",
+                   out->status == DLLM_OK ? "" : dllm_last_error());
     dllm__clear_error();
-    memcpy(out->reason, compiler->reason, sizeof out->reason);
     memcpy(out->build, compiler->build, sizeof out->build);
     memcpy(out->helper, compiler->helper, sizeof out->helper);
     memcpy(out->helper_reason, compiler->helper_reason, sizeof out->helper_reason);

@@ -24,6 +24,7 @@ typedef struct dllm_compiled {
     size_t cubin_bytes;
     char build[32]; /* "13.0.88": the full version of the compiler */
     char *log;      /* the compiler's words, "" if it had none */
+    bool rejected;  /* no cubin, by the compiler's own verdict: it would come again */
 } dllm_compiled;
 
 /**
@@ -44,9 +45,11 @@ dllm_status dllm__compiler_use_helper(dllm_compiler *compiler, const char *path,
 
 /**
  * The full version of the compiler at hand, without a compile where the folder remembers it. What
- * is found out, failure included, holds for the life of the compiler. Status   DLLM_LIBRARY_MISSING
- * none can be opened, or it cannot compile; the message says what was looked for (DLLM_JIT=off
- * counts as missing) DLLM_COMPILE_FAILED   the helper crashed or hung on the smallest program
+ * is found out holds for the life of the compiler, and so does DLLM_LIBRARY_MISSING.
+ * Status   DLLM_LIBRARY_MISSING  none can be opened, or it cannot compile; the message says what was
+ *                                looked for (DLLM_JIT=off counts as missing)
+ *          DLLM_COMPILE_FAILED   the smallest program failed: the helper died, hung or was cancelled
+ *          DLLM_OUT_OF_MEMORY
  */
 dllm_status dllm__compiler_build(dllm_compiler *compiler, char out[32]);
 
@@ -57,8 +60,11 @@ dllm_status dllm__compiler_probe(dllm_compiler *compiler, char out[32]);
  * Compiles one kernel to a cubin.
  * Status   DLLM_LIBRARY_MISSING as above
  *          DLLM_COMPILE_FAILED  the message has file, line and first error; the whole log goes to
- * the log callback. A crash, a hang (time-out) and a garbled answer of the helper are this too,
- * with the reason. DLLM_UNSUPPORTED, DLLM_OUT_OF_MEMORY Threads  any, several at once.
+ *                               the log callback, and `rejected` is set. A hang (time-out) or a
+ *                               cancel is this too, with the reason, and so is a helper that crashed
+ *                               or garbled its answer, and another after it.
+ *          DLLM_UNSUPPORTED, DLLM_OUT_OF_MEMORY
+ * Threads  any, several at once.
  */
 dllm_status dllm__compile(dllm_compiled *out, dllm_compiler *compiler,
                           const dllm_kernel_spec *spec);

@@ -19,11 +19,21 @@ struct dllm_entry_store {
     dllm_cache_dir dir;
     const dllm_log *log;
     const dllm_file_calls *calls;
-    atomic_bool off;   /* the folder may not be used; said once */
-    atomic_bool swept; /* v1/tmp was looked through */
-    atomic_bool told;  /* a failure to publish was logged */
+    char why[DLLM_WHY_BYTES];
+    _Atomic(const char *) off; /* `why` the folder may not be used; NULL: it may */
+    atomic_bool closing;       /* the first to find out says why */
+    atomic_bool swept;         /* v1/tmp was looked through */
+    atomic_bool told;          /* a failure to publish was logged */
     atomic_ullong quarantined;
 };
+
+static void switch_off(dllm_entry_store *store, const char *why)
+{
+    if (atomic_exchange(&store->closing, true)) return;
+    (void)snprintf(store->why, sizeof store->why, "%s", why);
+    atomic_store(&store->off, store->why);
+    dllm__log(store->log, "cache folder switched off: %s", why);
+}
 
 dllm_status dllm__entry_store_create(dllm_entry_store **out, const dllm_cache_dir *dir,
                                      const dllm_log *log, const dllm_file_calls *calls)
@@ -33,8 +43,7 @@ dllm_status dllm__entry_store_create(dllm_entry_store **out, const dllm_cache_di
     store->dir = *dir;
     store->log = log;
     store->calls = calls ? calls : &dllm__file_calls;
-    atomic_init(&store->off, !dir->usable);
-    if (!dir->usable) dllm__log(log, "cache folder switched off: %s", dir->why);
+    if (!dir->usable) switch_off(store, dir->why);
     *out = store;
     return DLLM_OK;
 }
@@ -49,15 +58,14 @@ const char *dllm__entry_store_path(const dllm_entry_store *store)
     return atomic_load(&store->off) ? NULL : store->dir.path;
 }
 
+const char *dllm__entry_store_off(const dllm_entry_store *store)
+{
+    return atomic_load(&store->off);
+}
+
 uint64_t dllm__entry_store_quarantined(const dllm_entry_store *store)
 {
     return atomic_load(&store->quarantined);
-}
-
-static void switch_off(dllm_entry_store *store, const char *why)
-{
-    if (!atomic_exchange(&store->off, true))
-        dllm__log(store->log, "cache folder switched off: %s", why);
 }
 
 /* ---- names: v1/k/<2 hex>/<source key>-<build>.dk */
@@ -172,7 +180,8 @@ bool dllm__entry_store_publish(dllm_entry_store *store, const dllm_kernel_key *k
 {
     char name[DLLM_ENTRY_NAME_BYTES];
     dllm_kernel_key text;
-    const char *refusal = atomic_load(&store->off)       ? "the cache folder is switched off"
+    const char *off = atomic_load(&store->off);
+    const char *refusal = off                            ? off
                           : !dllm__build_is_plain(build) ? "the compiler's build is no file name"
                           : cubin_bytes == 0 || cubin_bytes > DLLM_ENTRY_PAYLOAD_BYTES_MAX
                               ? "the cubin's size is out of range"

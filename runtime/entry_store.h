@@ -39,6 +39,9 @@ void dllm__entry_store_destroy(dllm_entry_store *store);
 /** The cache folder, NULL when the store is switched off. */
 const char *dllm__entry_store_path(const dllm_entry_store *store);
 
+/** Why the store is switched off, NULL if it is not. */
+const char *dllm__entry_store_off(const dllm_entry_store *store);
+
 /**
  * Looks a kernel up. Bad entries met on the way are moved aside.
  * build  the compiler's build wanted, NULL for any (the newest first).

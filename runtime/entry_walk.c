@@ -1,4 +1,4 @@
-/* entry_walk.c - every file under v1/k, read and checked by itself */
+/* entry_walk.c - every file under v1/k, read and checked by itself; folders that are refused */
 #include "entry_walk.h"
 
 #include "entry_read.h"
@@ -58,13 +58,34 @@ static void visit_file(const walk *w, const dllm_cache_folder *folder, const cha
     free(file.bytes);
 }
 
+/* A folder that is there and may not be used is reported. */
+static bool open_folder(dllm_cache_folder *out, const walk *w, const char *below,
+                        const char *folder_name)
+{
+    char path[PATH_MAX + BELOW_BYTES];
+    if (dllm__cache_folder_open(out, w->dir, below, false)) return true;
+    if (!out->why[0]) return false;
+    (void)snprintf(path, sizeof path, "%s/%s", w->dir->path, below);
+    const dllm_entry_report report = {
+        .folder = folder_name,
+        .name = "",
+        .path = path,
+        .key_text = "",
+        .build = "",
+        .reason = out->why,
+        .refused = true,
+    };
+    w->visit(w->user, &report);
+    return false;
+}
+
 static void visit_folder(const walk *w, const char *folder_name)
 {
     char below[BELOW_BYTES];
     dllm_cache_folder folder;
     struct dirent **names = NULL;
     (void)snprintf(below, sizeof below, "v1/k/%.2s", folder_name);
-    if (!dllm__cache_folder_open(&folder, w->dir, below, false)) return;
+    if (!open_folder(&folder, w, below, folder_name)) return;
     const int count = scandirat(folder.fd, ".", &names, NULL, alphasort);
     for (int i = 0; i < count; i++) {
         const char *name = names[i]->d_name;
@@ -79,10 +100,16 @@ static void visit_folder(const walk *w, const char *folder_name)
 void dllm__entry_walk(const dllm_cache_dir *dir, dllm_entry_visit visit, void *user)
 {
     const walk w = {dir, visit, user};
+    dllm_cache_folder folder;
     if (!dir->usable) return;
-    for (unsigned i = 0; i < 256; i++) {
+    const bool found = open_folder(&folder, &w, "v1/k", "");
+    dllm__cache_folder_close(&folder);
+    if (!found && folder.why[0]) return;
+    for (unsigned i = 0; found && i < 256; i++) {
         char folder_name[8];
         (void)snprintf(folder_name, sizeof folder_name, "%02x", i);
         visit_folder(&w, folder_name);
     }
+    (void)open_folder(&folder, &w, "v1/tmp", "tmp");
+    dllm__cache_folder_close(&folder);
 }

@@ -16,13 +16,16 @@ typedef struct dllm_entry_report {
     const char *build;    /* of the compiler, "" likewise */
     const char *reason;   /* NULL: a valid entry; else why it is none, or why it is ignored */
     bool ignored;         /* not ours to read or to move */
+    bool refused; /* no file: the folder at `path`, with all that is in it, may not be used for this
+                     reason; `name` is "", and `folder` as well when nothing can be */
 } dllm_entry_report;
 
 typedef void (*dllm_entry_visit)(void *user, const dllm_entry_report *report);
 
 /**
- * Visits every file under v1/k in order of name, each checked as a lookup checks it. A folder that
- * is not usable, absent or not trusted has none. The visit may move the file aside.
+ * Visits every file under v1/k in order of name, each checked as a lookup checks it, and every
+ * folder of the store that a lookup or a publication would refuse. A cache folder that is not usable
+ * or absent has none. The visit may move the file aside.
  */
 void dllm__entry_walk(const dllm_cache_dir *dir, dllm_entry_visit visit, void *user);
 

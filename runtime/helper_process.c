@@ -219,7 +219,10 @@ static progress receive_answer(dllm_compile_answer *out, const child *helper)
     if (state != DONE) return state;
     if (!dllm__frame_payload_bytes(&size, frame)) return BROKEN;
     unsigned char *payload = malloc(size + 1);
-    if (!payload) return BROKEN;
+    if (!payload) {
+        dllm__answer_no_memory(out, "the helper's answer");
+        return DONE;
+    }
     state = receive_all(helper, payload, size);
     if (state == DONE &&
         (!dllm__frame_matches(frame, payload, size) || !dllm__answer_decode(out, payload, size)))
@@ -256,8 +259,8 @@ dllm_helper_end dllm__helper_compile(dllm_compile_answer *out, const dllm_helper
     dllm_message message;
     char hello[DLLM_HELLO_BYTES] = "";
     if (!dllm__request_encode(&message, request)) {
-        (void)snprintf(out->reason, sizeof out->reason, "no memory for the request to the helper");
-        return DLLM_HELPER_FAILED;
+        dllm__answer_no_memory(out, "the request to the helper");
+        return DLLM_HELPER_ANSWERED;
     }
     const int error = start(&process, helper);
     if (error) {
@@ -279,5 +282,5 @@ dllm_helper_end dllm__helper_compile(dllm_compile_answer *out, const dllm_helper
     }
     if (state == DONE) return DLLM_HELPER_ANSWERED;
     explain(out, helper, state, &fate);
-    return DLLM_HELPER_FAILED;
+    return state == TIMED_OUT || state == CANCELLED ? DLLM_HELPER_STOPPED : DLLM_HELPER_DIED;
 }

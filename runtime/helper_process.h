@@ -18,9 +18,11 @@ typedef struct dllm_helper {
 } dllm_helper;
 
 typedef enum dllm_helper_end {
-    DLLM_HELPER_ANSWERED,    /* the answer is whole, whatever its outcome */
+    DLLM_HELPER_ANSWERED, /* the answer is whole, whatever its outcome; this process's own lack of
+                                memory is one */
     DLLM_HELPER_NOT_STARTED, /* no working helper at this path: compile elsewhere */
-    DLLM_HELPER_FAILED       /* it began and died, hung, was cancelled or sent garbage */
+    DLLM_HELPER_DIED,        /* it began and ended early, or sent garbage: another may do better */
+    DLLM_HELPER_STOPPED      /* it hung or was cancelled, and was killed */
 } dllm_helper_end;
 
 /**

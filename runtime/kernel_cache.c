@@ -143,7 +143,9 @@ dllm_status dllm__kernel_prebuild(dllm_kernel_origin *origin, dllm_kernel_cache 
     dllm_kernel_request r = {.cache = cache, .spec = spec};
     const char *folder = dllm__entry_store_path(cache->store);
     if (!folder)
-        return dllm__fail(DLLM_UNSUPPORTED, "there is no cache folder to compile kernels into");
+        return dllm__fail(DLLM_UNSUPPORTED,
+                          "no cache folder can be used to compile kernels into: %s",
+                          dllm__entry_store_off(cache->store));
     DLLM_TRY(dllm__kernel_key(&r.key, spec));
     dllm_kernel_slot *slot = lock_slot(cache, r.key.hex);
     if (!slot) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for kernel %s", spec->file);

@@ -45,7 +45,7 @@ void dllm__kernel_cache_destroy(dllm_kernel_cache *cache);
  * prepare      DLLM_PREPARE_ bits: CACHE_ONLY and NO_DISK are obeyed here.
  * shared_bytes dynamic shared memory that launches will use; the limit is raised once.
  * origin       may be NULL.
- * Status       DLLM_NOT_CACHED, DLLM_LIBRARY_MISSING, DLLM_COMPILE_FAILED (remembered, not repeated),
+ * Status       DLLM_NOT_CACHED, DLLM_LIBRARY_MISSING, DLLM_COMPILE_FAILED (a rejected source is remembered),
  *              DLLM_CAPTURING (nothing changed, may be repeated), DLLM_OUT_OF_MEMORY,
  *              DLLM_DRIVER_FAILED with call, code and kernel
  */

@@ -122,7 +122,7 @@ static dllm_status compile_kernel(dllm_kernel_slot *slot, dllm_kernel_request *r
     (void)atomic_fetch_add(&r->cache->compile_us, spent_us);
     r->origin.compile_ms = (double)spent_us / 1000.0;
     if (status == DLLM_OK) (void)atomic_fetch_add(&r->cache->compiled, 1);
-    if (status == DLLM_COMPILE_FAILED) remember_failure(slot, status);
+    if (slot->compiled.rejected) remember_failure(slot, status);
     return status;
 }
 

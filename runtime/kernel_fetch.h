@@ -24,7 +24,7 @@ typedef struct dllm_kernel_slot {
     dllm_cu_function function; /* NULL until loaded */
     int shared_bytes;          /* the limit set so far */
     dllm_compiled compiled;    /* bytes whose load has to be repeated */
-    dllm_status failure;       /* a compile that failed, or bytes that the driver refused */
+    dllm_status failure;       /* of a source that the compiler, or bytes that the driver refused */
     char *message;             /* and its words */
 } dllm_kernel_slot;
 

@@ -77,7 +77,10 @@ dllm_status dllm__nvrtc_open(dllm_nvrtc *out)
     if (asked && *asked) return dllm__nvrtc_open_file(out, asked);
     char reasons[512] = "";
     for (size_t i = 0; i < sizeof library_names / sizeof library_names[0]; i++) {
-        if (dllm__nvrtc_open_file(out, library_names[i]) == DLLM_OK) return DLLM_OK;
+        if (dllm__nvrtc_open_file(out, library_names[i]) == DLLM_OK) {
+            dllm__clear_error(); /* of a name tried before */
+            return DLLM_OK;
+        }
         const size_t used = strlen(reasons);
         (void)snprintf(reasons + used, sizeof reasons - used, "%s%s", i ? "; " : "",
                        dllm_last_error());
@@ -97,30 +100,36 @@ static dllm_nvrtc_result compile_with(const dllm_nvrtc *nvrtc, dllm_nvrtc_progra
     return nvrtc->program_compile(program, count, list);
 }
 
+/** Empty if there is none; NULL when out of memory. */
 static char *copy_log(const dllm_nvrtc *nvrtc, dllm_nvrtc_program program)
 {
     size_t size = 0;
-    if (nvrtc->log_size(program, &size) != RESULT_SUCCESS) return NULL;
+    const bool has_log = nvrtc->log_size(program, &size) == RESULT_SUCCESS;
     char *log = calloc(1, size + 1);
-    if (log && nvrtc->log(program, log) == RESULT_SUCCESS) return log;
-    free(log);
-    return NULL;
+    if (log && has_log && nvrtc->log(program, log) != RESULT_SUCCESS) log[0] = '\0';
+    return log;
 }
 
-/** Copies the cubin; true if there is one. */
-static bool copy_cubin(dllm_compile_answer *out, const dllm_nvrtc *nvrtc,
+/** Takes the cubin, or says why there is none. */
+static void take_cubin(dllm_compile_answer *out, const dllm_nvrtc *nvrtc,
                        dllm_nvrtc_program program)
 {
     size_t size = 0;
-    if (nvrtc->cubin_size(program, &size) != RESULT_SUCCESS || size == 0) return false;
-    unsigned char *cubin = malloc(size);
-    if (!cubin || nvrtc->cubin(program, (char *)cubin) != RESULT_SUCCESS) {
-        free(cubin);
-        return false;
+    const bool has_cubin = nvrtc->cubin_size(program, &size) == RESULT_SUCCESS && size > 0;
+    out->cubin = has_cubin ? malloc(size) : NULL;
+    if (has_cubin && !out->cubin) {
+        dllm__answer_no_memory(out, "the cubin");
+        return;
     }
-    out->cubin = cubin;
-    out->cubin_bytes = size;
-    return true;
+    if (has_cubin && nvrtc->cubin(program, (char *)out->cubin) == RESULT_SUCCESS) {
+        out->cubin_bytes = size;
+        return;
+    }
+    free(out->cubin);
+    out->cubin = NULL;
+    out->outcome = DLLM_REJECTED;
+    (void)snprintf(out->reason, sizeof out->reason, "NVRTC %d.%d made no cubin", nvrtc->major,
+                   nvrtc->minor);
 }
 
 static void set_outcome(dllm_compile_answer *out, const dllm_nvrtc *nvrtc, dllm_nvrtc_result result)
@@ -150,13 +159,12 @@ static void compile_here(dllm_compile_answer *out, const dllm_nvrtc *nvrtc,
         result = compile_with(nvrtc, program, &request->options, false);
         out->log = copy_log(nvrtc, program);
     }
-    if (result != RESULT_SUCCESS)
+    if (!out->log)
+        dllm__answer_no_memory(out, "the compiler's log");
+    else if (result != RESULT_SUCCESS)
         set_outcome(out, nvrtc, result);
-    else if (!copy_cubin(out, nvrtc, program)) {
-        out->outcome = DLLM_REJECTED;
-        (void)snprintf(out->reason, sizeof out->reason, "NVRTC %d.%d made no cubin", nvrtc->major,
-                       nvrtc->minor);
-    }
+    else
+        take_cubin(out, nvrtc, program);
     (void)nvrtc->program_destroy(&program);
 }
 

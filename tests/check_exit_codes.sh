@@ -52,5 +52,16 @@ expect 1 '--family "fast" is not one of cpu' rows "$cases" --family fast
 expect 1 '--family "stream" is not one of naive' rows "$cases" --device cuda --op head --family stream
 expect 1 'nowhere.json' rows "$folder/nowhere.json"
 expect 1 'case "one": logits are not a rule or a list of V numbers' rows "$folder/short.json"
+
+# output that is lost is said and no success
+for place in '>/dev/full' '>&-'; do
+    eval "'$check' rows '$folder/right.json' $place" 2>"$folder/output"
+    got=$?
+    if [ "$got" -ne 1 ] || ! grep -q 'output could not be written' "$folder/output"; then
+        echo "dllm-check $place: status $got, wanted 1 and a message:"
+        cat "$folder/output"
+        failed=1
+    fi
+done
 expect 3 . rows "$cases" --device cuda:1023
 exit $failed

@@ -81,6 +81,20 @@ check 'doctor without a compiler' 0 env DLLM_NVRTC=/no/such.so "$tune" doctor
 has out '/no/such.so'
 [ -e "$DLLM_CACHE_DIR" ] && complain 'doctor made a cache folder'
 
+# ---- output that is lost
+check 'list into a full disk' 2 sh -c "'$tune' list >/dev/full"
+has err 'output could not be written'
+check 'list into nowhere' 2 sh -c "'$tune' list --json >&-"
+has err 'output could not be written'
+
+# ---- a name that is not UTF-8
+strange="$work/caf$(printf '\351')"
+for command in doctor list verify; do
+    check "$command --json of a strange name" 0 env DLLM_CACHE_DIR="$strange" "$tune" $command --json
+    is_json
+    has out 'caf.*xE9'
+done
+
 # ---- an empty folder
 check 'list of nothing' 0 "$tune" list
 has out '^0 entries'
@@ -137,6 +151,39 @@ check 'verify --repair' 0 "$tune" verify --repair
 [ -e "$entry" ] && complain 'the bad entry is still there'
 check 'prebuild after the repair' 0 $prebuild
 last_line "$number kernels, 1 compiled, $((number - 1)) already cached"
+
+# ---- folders in it that are not used
+folder=$(dirname "$entry")
+for inner in v1 v1/k "${folder#"$DLLM_CACHE_DIR"/}" v1/tmp; do
+    case $inner in v1 | v1/k) wanted=5 ;; *) wanted=2 ;; esac
+    chmod 777 "$DLLM_CACHE_DIR/$inner"
+    for command in list verify; do
+        check "$command with $inner open to the world" $wanted "$tune" $command
+        has err "is not used: $(basename "$inner"): the world may write it"
+        [ "$(wc -l <"$work/err")" -eq 1 ] || complain 'it does not say so in one line'
+    done
+    check "list --json with $inner open to the world" $wanted "$tune" list --json
+    is_json
+    check "dry run with $inner open to the world" 5 $prebuild --dry-run
+    if [ "$inner" = v1/tmp ]; then rm "$entry"; fi
+    check "prebuild with $inner open to the world" 5 $prebuild
+    has err 'the world may write it'
+    if [ "$inner" != "${folder#"$DLLM_CACHE_DIR"/}" ]; then
+        check "doctor with $inner open to the world" 0 "$tune" doctor
+        has out 'problem.*the world may write it'
+    fi
+    chmod 700 "$DLLM_CACHE_DIR/$inner"
+done
+mv "$DLLM_CACHE_DIR/v1/k" "$work/moved" && ln -s "$work/moved" "$DLLM_CACHE_DIR/v1/k"
+check 'list through a link' 5 "$tune" list
+has err 'k: Not a directory'
+
+# ---- a worker that leaves a process behind
+if [ -e "$build/tests/libfake_nvrtc_leaves.so" ]; then
+    check 'prebuild whose workers leave a process' 0 env DLLM_CACHE_DIR="$work/left" \
+        DLLM_JIT=inproc DLLM_NVRTC="$build/tests/libfake_nvrtc_leaves.so" \
+        timeout 15 $prebuild --jobs 2
+fi
 
 # ---- bench, its logic alone
 bench="$build/bench"

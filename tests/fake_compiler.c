@@ -21,6 +21,7 @@ void fake_compiler_start(void)
 {
     fake_compiler.build = "13.0.88";
     fake_compiler.fails = false;
+    fake_compiler.dies = false;
     fake_compiler.meet = 0;
     fake_compiler.wait_ms = 0;
     atomic_store(&fake_compiler.compiles, 0);
@@ -86,6 +87,8 @@ dllm_status dllm__compile(dllm_compiled *out, dllm_compiler *compiler, const dll
     DLLM_TRY(check_present());
     const int number = atomic_fetch_add(&fake_compiler.compiles, 1) + 1;
     meet_others();
+    if (fake_compiler.dies) return dllm__fail(DLLM_COMPILE_FAILED, "%s: died", spec->file);
+    out->rejected = fake_compiler.fails;
     if (fake_compiler.fails)
         return dllm__fail(DLLM_COMPILE_FAILED, "%s(7): error: failure %d", spec->file, number);
     out->cubin = calloc(1, CUBIN_BYTES);

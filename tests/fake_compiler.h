@@ -13,7 +13,8 @@
 
 typedef struct fake_compiler_state {
     const char *build; /* NULL: no compiler can be opened */
-    bool fails;        /* compiles fail */
+    bool fails;        /* the compiler rejects every source */
+    bool dies;         /* its process dies of every source */
     int meet;          /* a compile waits until so many have been running at the same time */
     int wait_ms;       /* but no longer than this */
     atomic_int compiles;

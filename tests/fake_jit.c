@@ -1,4 +1,6 @@
 /* fake_jit.c - a compile helper that goes wrong in the way its file name says */
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -47,6 +49,16 @@ static void hang(void)
         (void)pause();
 }
 
+/** Becomes the real helper from the second start on, which a file beside the program tells. */
+static void become_real_if_started_before(const char *path)
+{
+    char mark[4096];
+    (void)snprintf(mark, sizeof mark, "%s.mark", path);
+    const int file = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0) (void)execl(DLLM_BINARY_DIR "/dllm-jit", "dllm-jit", (char *)NULL);
+    (void)close(file);
+}
+
 static void answer_in_mode(const char *mode, dllm_message answer)
 {
     if (strcmp(mode, "half") == 0) answer.size /= 2;
@@ -70,11 +82,12 @@ int main(int argc, char **argv)
     if (strcmp(mode, "mute") == 0) hang();
     if (strcmp(mode, "other") == 0) send_bytes("dllm-jit wire 0\n", DLLM_HELLO_BYTES);
     if (strcmp(mode, "other") == 0) hang();
+    if (strcmp(mode, "aborts_once") == 0) become_real_if_started_before(argv[0]);
     send_bytes(DLLM_HELLO, DLLM_HELLO_BYTES);
     if (strcmp(mode, "deaf") == 0) hang();
     if (strcmp(mode, "goes") == 0) return EXIT_FAILURE;
     swallow_request();
-    if (strcmp(mode, "aborts") == 0) abort();
+    if (strncmp(mode, "aborts", 6) == 0) abort();
     if (strcmp(mode, "hangs") == 0) hang();
     if (strcmp(mode, "leaves") == 0) return EXIT_SUCCESS;
     const dllm_message answer = good_answer();

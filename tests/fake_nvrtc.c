@@ -3,7 +3,8 @@
  *
  * Its cubin is a report of what it was given and of the process it ran in. FAKE_MAJOR, FAKE_MINOR and
  * FAKE_BUILD are its version; FAKE_NO_BUILTINS makes every compile fail as an NVRTC without its
- * builtins library does. Before version 13 it does not know -no-cache, as the real one.
+ * builtins library does; FAKE_LEAVES_PROCESS makes every compile leave a process that holds the
+ * descriptors of its own for half a minute. Before version 13 it does not know -no-cache, as the real one.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -112,6 +113,12 @@ static void report_process(char *to)
 static void misbehave(const char *text)
 {
     const struct timespec moment = {0, 300000000};
+#ifdef FAKE_LEAVES_PROCESS
+    if (fork() == 0) {
+        (void)sleep(30);
+        _exit(0);
+    }
+#endif
     if (strstr(text, "FAKE_ABORT")) abort();
     while (strstr(text, "FAKE_HANG"))
         (void)pause();

@@ -43,6 +43,14 @@ static const struct {
     {NULL, "/", "/home/a", "XDG_CACHE_HOME", ""},
     {NULL, NULL, "/", "HOME", ""},
     {NULL, NULL, "///", "HOME", ""},
+    {NULL, NULL, "/.", "HOME", ""},
+    {NULL, NULL, "/..", "HOME", ""},
+    {"//", "/xdg", "/home/a", "DLLM_CACHE_DIR", ""},
+    {"/.././/", "/xdg", "/home/a", "DLLM_CACHE_DIR", ""},
+    {NULL, "/./", "/home/a", "XDG_CACHE_HOME", ""},
+    {"/.own", "/xdg", "/home/a", "DLLM_CACHE_DIR", "/.own"},
+    {"/..a", "/xdg", "/home/a", "DLLM_CACHE_DIR", "/..a"},
+    {"/...", "/xdg", "/home/a", "DLLM_CACHE_DIR", "/..."},
     {NULL, NULL, "relative", "HOME", ""},
     {NULL, NULL, ".", "HOME", ""},
 };
@@ -292,6 +300,27 @@ START_TEST(probe_says_why_not)
 }
 END_TEST
 
+static const char *const inner_folders[] = {"v1", "v1/k", "v1/tmp"};
+
+START_TEST(probe_looks_into_the_inner_folders)
+{
+    cache_fixture f;
+    char inner[FIXTURE_PATH_BYTES];
+    fixture_make(&f);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert(can_open(&f, inner_folders[i], true));
+    dllm__cache_dir_probe(&f.dir);
+    ck_assert(f.dir.writable);
+    fixture_path(inner, &f, inner_folders[_i]);
+    ck_assert_int_eq(chmod(inner, 0777), 0);
+    dllm__cache_dir_probe(&f.dir);
+    ck_assert(f.dir.exists);
+    ck_assert(!f.dir.writable);
+    ck_assert_ptr_nonnull(strstr(f.dir.why, "the world may write it"));
+    fixture_remove(&f);
+}
+END_TEST
+
 START_TEST(probe_sees_a_file_in_the_way)
 {
     cache_fixture f;
@@ -349,6 +378,7 @@ int main(void)
     tcase_add_test(probing, probe_tells_an_absent_folder_that_can_be_made);
     tcase_add_test(probing, probe_writes_and_leaves_nothing);
     tcase_add_test(probing, probe_says_why_not);
+    tcase_add_loop_test(probing, probe_looks_into_the_inner_folders, 0, 3);
     tcase_add_test(probing, probe_sees_a_file_in_the_way);
     suite_add_tcase(suite, probing);
     if (geteuid() == 0) { /* what takes a second user */

@@ -8,6 +8,7 @@
 
 #include "check_suite.h"
 #include "compiler.h"
+#include "fake_memory.h"
 #include "scratch.h"
 #include "status.h"
 
@@ -44,6 +45,22 @@ static void remake(const char *jit, const char *library, const char *cache_folde
     make(jit, library, cache_folder);
 }
 
+/* ---- a machine with the older compiler alone */
+
+static bool only_older;
+
+/* NOLINTBEGIN(readability-identifier-naming): the linker's names */
+void *__real_dlopen(const char *file, int flags);
+void *__wrap_dlopen(const char *file, int flags);
+
+void *__wrap_dlopen(const char *file, int flags)
+{
+    if (only_older && strcmp(file, "libnvrtc.so.13") == 0) file = "/no/such/libnvrtc.so.13";
+    if (only_older && strcmp(file, "libnvrtc.so.12") == 0) file = FAKE("fake_nvrtc_12");
+    return __real_dlopen(file, flags);
+}
+/* NOLINTEND(readability-identifier-naming) */
+
 static void set_up(void)
 {
     scratch_make(folder);
@@ -51,6 +68,7 @@ static void set_up(void)
     scratch_write(folder, "good.cu", "#include \"good.cuh\"\nint good;");
     scratch_write(folder, "good.cuh", "int header;");
     lines[0] = '\0';
+    only_older = false;
     compiler = NULL;
 }
 
@@ -186,6 +204,82 @@ START_TEST(compiler_that_crashes_fails_the_compile_and_serves_the_next)
 }
 END_TEST
 
+/** A helper that goes wrong in the way that its name says. */
+static void use_fake_helper(const char *mode)
+{
+    char path[2 * SCRATCH_BYTES];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, mode);
+    ck_assert_int_eq(symlink(DLLM_BINARY_DIR "/tests/fake_jit", path), 0);
+    ck_assert_int_eq(dllm__compiler_use_helper(compiler, path, PATIENT_MS), DLLM_OK);
+}
+
+START_TEST(helper_that_dies_once_is_tried_again)
+{
+    dllm_compiled compiled;
+    make("helper", FAKE("fake_nvrtc"), NULL);
+    use_fake_helper("aborts_once");
+    ck_assert_int_eq(compile(&compiled, "good.cu"), DLLM_OK);
+    ck_assert_ptr_nonnull(strstr(lines, "aborts_once died of signal 6 while compiling; trying"));
+    ck_assert_str_eq(compiled.build, "13.9.42");
+    dllm__compiled_release(&compiled);
+}
+END_TEST
+
+START_TEST(helper_that_dies_during_the_probe_is_no_missing_compiler)
+{
+    char build[32];
+    make("helper", FAKE("fake_nvrtc"), folder);
+    use_fake_helper("aborts");
+    ck_assert_int_eq(dllm__compiler_build(compiler, build), DLLM_COMPILE_FAILED);
+    ck_assert_int_eq(dllm__compiler_use_helper(compiler, REAL_HELPER, PATIENT_MS), DLLM_OK);
+    ck_assert_int_eq(dllm__compiler_build(compiler, build), DLLM_OK);
+    ck_assert_str_eq(build, "13.9.42");
+}
+END_TEST
+
+/* Only the compiler's own no is final: what died may be well tomorrow. */
+START_TEST(verdict_is_told_from_an_accident)
+{
+    static const struct {
+        const char *file;
+        bool rejected;
+    } sources[] = {{"bad.cu", true}, {"empty.cu", true}, {"crash.cu", false}, {"good.cu", false}};
+    dllm_compiled compiled;
+    make("helper", FAKE("fake_nvrtc"), NULL);
+    scratch_write(folder, "bad.cu", "FAKE_ERROR");
+    scratch_write(folder, "empty.cu", "FAKE_EMPTY");
+    scratch_write(folder, "crash.cu", "FAKE_ABORT");
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+        (void)compile(&compiled, sources[i].file);
+        ck_assert_msg(compiled.rejected == sources[i].rejected, "%s", sources[i].file);
+        dllm__compiled_release(&compiled);
+    }
+}
+END_TEST
+
+START_TEST(every_failing_allocation_is_lack_of_memory_and_passes)
+{
+    static const char *const libraries[] = {FAKE("fake_nvrtc"), FAKE("fake_nvrtc_12")};
+    int failures = 0;
+    make(ways[_i % 2], libraries[_i / 2], NULL);
+    for (int n = 1; n < 1000; n++) {
+        dllm_compiled compiled;
+        fake_memory_fail_allocation(n);
+        const dllm_status status = compile(&compiled, "good.cu");
+        const bool reached = fake_memory_has_failed();
+        fake_memory_fail_allocation(0);
+        ck_assert_msg(status == DLLM_OK || status == DLLM_OUT_OF_MEMORY, "%d, %d: %s", n,
+                      (int)status, dllm_last_error());
+        ck_assert(!compiled.rejected);
+        dllm__compiled_release(&compiled);
+        failures += status != DLLM_OK;
+        if (!reached) break;
+    }
+    ck_assert_int_ge(failures, 4); /* sources, the probe's answer, log, cubin */
+    ck_assert_int_lt(failures, 100);
+}
+END_TEST
+
 START_TEST(compiler_that_hangs_fails_the_compile_in_time)
 {
     make("helper", FAKE("fake_nvrtc"), NULL);
@@ -249,6 +343,18 @@ START_TEST(missing_compiler_is_said_once_and_again)
     ck_assert_int_eq(description.status, DLLM_LIBRARY_MISSING);
     ck_assert_str_eq(description.mode, absences[_i].jit);
     ck_assert_ptr_nonnull(strstr(description.reason, absences[_i].message));
+    ck_assert_str_eq(dllm_last_error(), "");
+}
+END_TEST
+
+START_TEST(older_compiler_that_is_found_leaves_no_message)
+{
+    char build[32];
+    make("inproc", "", NULL);
+    only_older = true;
+    dllm__clear_error();
+    ck_assert_int_eq(dllm__compiler_build(compiler, build), DLLM_OK);
+    ck_assert_str_eq(build, "12.3.7");
     ck_assert_str_eq(dllm_last_error(), "");
 }
 END_TEST
@@ -400,10 +506,15 @@ int main(void)
     tcase_add_loop_test(group, compile_without_a_cubin_fails, 0, 2);
     tcase_add_test(group, unknown_kernel_is_unsupported);
     tcase_add_test(group, compiler_that_crashes_fails_the_compile_and_serves_the_next);
+    tcase_add_test(group, helper_that_dies_once_is_tried_again);
+    tcase_add_test(group, helper_that_dies_during_the_probe_is_no_missing_compiler);
+    tcase_add_test(group, verdict_is_told_from_an_accident);
+    tcase_add_loop_test(group, every_failing_allocation_is_lack_of_memory_and_passes, 0, 4);
     tcase_add_test(group, compiler_that_hangs_fails_the_compile_in_time);
     tcase_add_test(group, cancelled_compiler_fails_what_runs_and_what_follows);
     group = group_of(suite, "absence");
     tcase_add_loop_test(group, missing_compiler_is_said_once_and_again, 0, ABSENCES);
+    tcase_add_test(group, older_compiler_that_is_found_leaves_no_message);
     tcase_add_test(group, helper_is_found_beside_the_program);
     tcase_add_test(group, unknown_way_is_logged_and_taken_as_helper);
     group = group_of(suite, "memory");

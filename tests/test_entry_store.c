@@ -341,6 +341,8 @@ typedef struct listing {
     int valid;
     int bad;
     int ignored;
+    int refused;
+    char last_refused[16]; /* its folder */
     char last_reason[128];
     dllm_entry_store *repair; /* moves bad ones aside */
 } listing;
@@ -361,7 +363,9 @@ static void list_entry(void *user, const dllm_entry_report *report)
         check_valid(report);
         return;
     }
-    *(report->ignored ? &l->ignored : &l->bad) += 1;
+    *(report->refused ? &l->refused : report->ignored ? &l->ignored : &l->bad) += 1;
+    if (report->refused)
+        (void)snprintf(l->last_refused, sizeof l->last_refused, "%s", report->folder);
     (void)snprintf(l->last_reason, sizeof l->last_reason, "%s", report->reason);
     if (l->repair)
         (void)dllm__entry_store_quarantine(l->repair, report->folder, report->name, report->reason);
@@ -384,6 +388,33 @@ START_TEST(listing_shows_every_entry_with_its_key)
     dllm__entry_walk(&f.cache.dir, list_entry, &l);
     ck_assert_int_eq(l.valid, 5);
     ck_assert_int_eq(l.bad + l.ignored, 0);
+    unmake(&f);
+}
+END_TEST
+
+static const struct {
+    const char *below; /* "" = that of an entry */
+    const char *folder;
+    int valid;
+} refusals[] = {{"v1", "", 0}, {"v1/k", "", 0}, {"", NULL, 4}, {"v1/tmp", "tmp", 5}};
+
+START_TEST(listing_names_a_folder_that_is_refused)
+{
+    char path[FIXTURE_PATH_BYTES];
+    store_fixture f;
+    listing l = {0};
+    make(&f);
+    publish_some(&f);
+    entry_path(path, &f);
+    *strrchr(path, '/') = '\0';
+    if (refusals[_i].below[0]) fixture_path(path, &f.cache, refusals[_i].below);
+    ck_assert_int_eq(chmod(path, 0777), 0);
+    dllm__entry_walk(&f.cache.dir, list_entry, &l);
+    ck_assert_int_eq(l.refused, 1);
+    ck_assert_int_eq(l.valid, refusals[_i].valid);
+    ck_assert_str_eq(l.last_refused,
+                     refusals[_i].folder ? refusals[_i].folder : strrchr(path, '/') + 1);
+    ck_assert_ptr_nonnull(strstr(l.last_reason, "the world may write it"));
     unmake(&f);
 }
 END_TEST
@@ -461,6 +492,7 @@ int main(void)
     suite_add_tcase(suite, foreign);
     TCase *list = tcase_create("listing");
     tcase_add_test(list, listing_shows_every_entry_with_its_key);
+    tcase_add_loop_test(list, listing_names_a_folder_that_is_refused, 0, 4);
     tcase_add_test(list, listing_says_what_is_wrong_and_repair_moves_it);
     tcase_add_test(list, listing_sees_a_name_that_is_not_the_keys);
     suite_add_tcase(suite, list);

@@ -202,18 +202,18 @@ static const struct {
 } faults[] = {
     {"exits", PATIENT_MS, DLLM_HELPER_NOT_STARTED, "no working helper"},
     {"other", PATIENT_MS, DLLM_HELPER_NOT_STARTED, "no working helper"},
-    {"mute", SHORT_MS, DLLM_HELPER_FAILED, "within 300 ms"},
-    {"deaf", SHORT_MS, DLLM_HELPER_FAILED, "within 300 ms"},
-    {"hangs", SHORT_MS, DLLM_HELPER_FAILED, "within 300 ms"},
-    {"half_hang", SHORT_MS, DLLM_HELPER_FAILED, "within 300 ms"},
-    {"goes", PATIENT_MS, DLLM_HELPER_FAILED, "ended without a whole answer"},
-    {"aborts", PATIENT_MS, DLLM_HELPER_FAILED, "died of signal 6"},
-    {"leaves", PATIENT_MS, DLLM_HELPER_FAILED, "ended without a whole answer"},
-    {"no_frame", PATIENT_MS, DLLM_HELPER_FAILED, "ended without a whole answer"},
-    {"half", PATIENT_MS, DLLM_HELPER_FAILED, "ended without a whole answer"},
-    {"flipped", PATIENT_MS, DLLM_HELPER_FAILED, "garbled"},
-    {"garbage", PATIENT_MS, DLLM_HELPER_FAILED, "garbled"},
-    {"huge", PATIENT_MS, DLLM_HELPER_FAILED, "garbled"},
+    {"mute", SHORT_MS, DLLM_HELPER_STOPPED, "within 300 ms"},
+    {"deaf", SHORT_MS, DLLM_HELPER_STOPPED, "within 300 ms"},
+    {"hangs", SHORT_MS, DLLM_HELPER_STOPPED, "within 300 ms"},
+    {"half_hang", SHORT_MS, DLLM_HELPER_STOPPED, "within 300 ms"},
+    {"goes", PATIENT_MS, DLLM_HELPER_DIED, "ended without a whole answer"},
+    {"aborts", PATIENT_MS, DLLM_HELPER_DIED, "died of signal 6"},
+    {"leaves", PATIENT_MS, DLLM_HELPER_DIED, "ended without a whole answer"},
+    {"no_frame", PATIENT_MS, DLLM_HELPER_DIED, "ended without a whole answer"},
+    {"half", PATIENT_MS, DLLM_HELPER_DIED, "ended without a whole answer"},
+    {"flipped", PATIENT_MS, DLLM_HELPER_DIED, "garbled"},
+    {"garbage", PATIENT_MS, DLLM_HELPER_DIED, "garbled"},
+    {"huge", PATIENT_MS, DLLM_HELPER_DIED, "garbled"},
     {"fails_after_answer", PATIENT_MS, DLLM_HELPER_ANSWERED, ""},
     {"lingers", PATIENT_MS, DLLM_HELPER_ANSWERED, ""},
 };
@@ -254,8 +254,7 @@ END_TEST
 START_TEST(compiler_that_aborts_kills_the_helper_alone)
 {
     dllm_compile_answer answer;
-    ck_assert_int_eq(compile_by(&answer, REAL_HELPER, PATIENT_MS, "FAKE_ABORT"),
-                     DLLM_HELPER_FAILED);
+    ck_assert_int_eq(compile_by(&answer, REAL_HELPER, PATIENT_MS, "FAKE_ABORT"), DLLM_HELPER_DIED);
     ck_assert_ptr_nonnull(strstr(answer.reason, "died of signal 6"));
     dllm__answer_release(&answer);
 }
@@ -265,7 +264,7 @@ START_TEST(compiler_that_hangs_is_killed_in_time)
 {
     dllm_compile_answer answer;
     const time_t start = time(NULL);
-    ck_assert_int_eq(compile_by(&answer, REAL_HELPER, 3000, "FAKE_HANG"), DLLM_HELPER_FAILED);
+    ck_assert_int_eq(compile_by(&answer, REAL_HELPER, 3000, "FAKE_HANG"), DLLM_HELPER_STOPPED);
     ck_assert_ptr_nonnull(strstr(answer.reason, "within 3000 ms"));
     ck_assert_int_lt(time(NULL) - start, 30);
     dllm__answer_release(&answer);
@@ -279,7 +278,7 @@ START_TEST(cancelled_compile_ends_at_once)
     const dllm_compile_request request = request_for("FAKE_HANG");
     dllm_compile_answer answer;
     ck_assert_int_ge(cancel, 0);
-    ck_assert_int_eq(dllm__helper_compile(&answer, &helper, &request), DLLM_HELPER_FAILED);
+    ck_assert_int_eq(dllm__helper_compile(&answer, &helper, &request), DLLM_HELPER_STOPPED);
     ck_assert_ptr_nonnull(strstr(answer.reason, "cancelled"));
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
     ck_assert_int_eq(close(cancel), 0);
@@ -362,7 +361,7 @@ START_TEST(host_that_reaps_every_child_gets_its_answer)
     const dllm_helper_end bad = compile_by(&answer, path, PATIENT_MS, "int a;");
     ck_assert_int_eq(sigaction(SIGCHLD, &before, NULL), 0);
     ck_assert_int_eq(good, DLLM_HELPER_ANSWERED);
-    ck_assert_int_eq(bad, DLLM_HELPER_FAILED);
+    ck_assert_int_eq(bad, DLLM_HELPER_DIED);
     dllm__answer_release(&answer);
 }
 END_TEST

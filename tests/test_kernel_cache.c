@@ -370,6 +370,21 @@ START_TEST(a_failed_compile_is_remembered_in_memory_alone)
 }
 END_TEST
 
+/* Killed by another for instance: nothing is known of the source. */
+START_TEST(a_compile_that_died_is_tried_again_by_the_next_call)
+{
+    fixture f;
+    make(&f);
+    fake_compiler.dies = true;
+    ck_assert_int_eq(get(&f, 0), DLLM_COMPILE_FAILED);
+    fake_compiler.dies = false;
+    ck_assert_int_eq(get(&f, 0), DLLM_OK);
+    check_origin(&f, DLLM_KERNEL_COMPILED, true);
+    ck_assert_int_eq(compiles(), 2);
+    unmake(&f);
+}
+END_TEST
+
 /* ---- no folder */
 
 START_TEST(without_a_folder_kernels_live_in_memory)
@@ -614,6 +629,7 @@ static void add_faults(Suite *suite)
     tcase_add_test(bad, without_compiler_a_refused_build_gives_way_to_the_next);
     tcase_add_loop_test(bad, a_load_during_capture_may_be_repeated_without_a_compile, 0, 2);
     tcase_add_test(bad, a_failed_compile_is_remembered_in_memory_alone);
+    tcase_add_test(bad, a_compile_that_died_is_tried_again_by_the_next_call);
     suite_add_tcase(suite, bad);
     TCase *none = tcase_create("no_folder");
     tcase_add_loop_test(none, without_a_folder_kernels_live_in_memory, 0, 3);

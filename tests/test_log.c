@@ -5,9 +5,12 @@
 #include "scratch.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char seen[8192];
@@ -89,6 +92,76 @@ START_TEST(errno_survives)
 }
 END_TEST
 
+static bool is_pending(int number)
+{
+    sigset_t pending;
+    ck_assert_int_eq(sigpending(&pending), 0);
+    return sigismember(&pending, number) == 1;
+}
+
+/* Logs to standard error whose reader is gone. */
+static void log_into_a_closed_pipe(void)
+{
+    const dllm_log log = {0};
+    int ends[2];
+    const int saved = dup(STDERR_FILENO);
+    ck_assert_int_eq(setenv("DLLM_LOG", "stderr", 1), 0);
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(close(ends[0]), 0);
+    ck_assert_int_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    dllm__log(&log, "nobody reads this");
+    (void)dup2(saved, STDERR_FILENO);
+    (void)close(ends[1]);
+    (void)close(saved);
+}
+
+static volatile sig_atomic_t broken_pipes;
+
+static void count_broken_pipe(int number)
+{
+    (void)number;
+    broken_pipes = broken_pipes + 1;
+}
+
+START_TEST(a_closed_pipe_raises_no_signal)
+{
+    sigset_t mask;
+    void (*before)(int) = signal(SIGPIPE, count_broken_pipe);
+    broken_pipes = 0;
+    log_into_a_closed_pipe();
+    ck_assert_int_eq(broken_pipes, 0);
+    ck_assert(!is_pending(SIGPIPE));
+    ck_assert_int_eq(sigprocmask(SIG_SETMASK, NULL, &mask), 0);
+    ck_assert_int_eq(sigismember(&mask, SIGPIPE), 0);
+    (void)signal(SIGPIPE, before);
+}
+END_TEST
+
+START_TEST(a_signal_that_was_pending_stays_so)
+{
+    sigset_t broken_pipe;
+    sigset_t mask;
+    void (*before)(int) = signal(SIGPIPE, count_broken_pipe);
+    ck_assert_int_eq(sigemptyset(&broken_pipe) + sigaddset(&broken_pipe, SIGPIPE), 0);
+    ck_assert_int_eq(sigprocmask(SIG_BLOCK, &broken_pipe, &mask), 0);
+    ck_assert_int_eq(raise(SIGPIPE), 0);
+    broken_pipes = 0;
+    log_into_a_closed_pipe();
+    ck_assert(is_pending(SIGPIPE));
+    ck_assert_int_eq(sigprocmask(SIG_SETMASK, &mask, NULL), 0);
+    ck_assert_int_eq(broken_pipes, 1);
+    (void)signal(SIGPIPE, before);
+}
+END_TEST
+
+START_TEST(a_pipe_that_nobody_reads_does_not_hold_the_caller)
+{
+    const dllm_log log = {0};
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    dllm__log(&log, "lost");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("log");
@@ -99,6 +172,9 @@ int main(void)
     tcase_add_test(lines, without_callback_and_variable_nothing_is_written);
     tcase_add_test(lines, a_long_line_is_cut);
     tcase_add_test(lines, errno_survives);
+    tcase_add_test(lines, a_closed_pipe_raises_no_signal);
+    tcase_add_test(lines, a_signal_that_was_pending_stays_so);
+    tcase_add_test(lines, a_pipe_that_nobody_reads_does_not_hold_the_caller);
     suite_add_tcase(suite, lines);
     return check_suite_run(suite);
 }

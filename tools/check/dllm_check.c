@@ -2,6 +2,7 @@
  * dllm_check.c - dllm-check: runs the case files on a device and says which cases pass
  */
 #include "check_rows.h"
+#include "standard_output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,8 @@ static const char usage[] =
     "\n"
     "One line a case: PASS id, FAIL id: got, wanted, or SKIP id: needs NAME; the last line "
     "counts.\n"
-    "Exit status: 0 none failed, 1 usage or unreadable file, 2 some failed, 3 no such device.\n";
+    "Exit status: 0 none failed, 1 usage, unreadable file or unwritten output, 2 some failed,\n"
+    "3 no such device.\n";
 
 typedef struct check_options {
     const char *file;
@@ -149,7 +151,7 @@ done:
     return status;
 }
 
-int main(int count, char **arguments)
+static int run(int count, char **arguments)
 {
     dllm_message message;
     check_options options;
@@ -167,5 +169,14 @@ int main(int count, char **arguments)
     else if (parse_options(&options, count - 2, arguments + 2, &message))
         return check_rows(&options);
     (void)fprintf(stderr, "dllm-check: %s\n(dllm-check --help tells more)\n", message.text);
+    return EXIT_USAGE;
+}
+
+int main(int count, char **arguments)
+{
+    standard_output_start();
+    const int status = run(count, arguments);
+    if (standard_output_end()) return status;
+    (void)fputs("dllm-check: the output could not be written\n", stderr);
     return EXIT_USAGE;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "standard_output.h"
 #include "tune.h"
 
 /* What every help text ends with. */
@@ -32,23 +33,22 @@ static const char prebuild_help[] =
     "                  (default: all of them)\n"
     "  --jobs N        worker processes (one a core)\n"
     "  --dry-run       say what would be compiled, write nothing\n" COMMON_HELP
-    "\nexit status: 0 done, 1 usage, 2 some kernels failed, 4 no compiler, 5 the cache folder "
-    "cannot\n"
-    "be used, 130 interrupted (what was compiled is kept)\n";
+    "\nexit status: 0 done, 1 usage, 2 some kernels failed, 4 no compiler,\n"
+    "5 the cache folder or one in it cannot be used, 130 interrupted (what was compiled is kept)\n";
 
 static const char list_help[] =
     "usage: dllm-tune list [options]\n"
     "Lists the kernels in the cache folder.\n\n" COMMON_HELP
-    "\nexit status: 0 done, 1 usage, 5 the cache folder cannot be used\n";
+    "\nexit status: 0 done, 1 usage, 2 a folder in the cache cannot be used, 5 nothing in it can\n";
 
 static const char verify_help[] =
     "usage: dllm-tune verify [--repair [--dry-run]] [options]\n"
     "Reads every entry of the cache folder whole and checks its digests.\n\n"
     "  --repair        move bad entries aside, to v1/bad\n"
     "  --dry-run       with --repair: say what would be moved\n" COMMON_HELP
-    "\nexit status: 0 all are good (or repaired), 1 usage, 2 some are bad, 5 the cache folder "
-    "cannot be\n"
-    "used\n";
+    "\nexit status: 0 all are good (or repaired), 1 usage, 2 some are bad or a folder in the "
+    "cache\n"
+    "cannot be used, 5 nothing in it can\n";
 
 static const char general_help[] =
     "usage: dllm-tune COMMAND [options]\n\n"
@@ -56,7 +56,8 @@ static const char general_help[] =
     "  prebuild    compile the kernels of an architecture, without a GPU\n"
     "  list        the kernels in the cache folder\n"
     "  verify      read every entry of the cache folder and check it\n\n"
-    "dllm-tune COMMAND --help tells a command's options.\n";
+    "dllm-tune COMMAND --help tells a command's options. Output that could not be written is exit\n"
+    "status 2.\n";
 
 /* Letters of the options that a command takes, as bits. */
 enum { TAKES_COMMON = 1, TAKES_DRY_RUN = 2, TAKES_PREBUILD = 4, TAKES_REPAIR = 8 };
@@ -199,7 +200,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     return command->run(&options);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
@@ -219,4 +220,13 @@ int main(int argc, char **argv)
     if (name[0]) (void)tune_fail(TUNE_USAGE, "%s is not a command", name);
     (void)fputs(general_help, stderr);
     return TUNE_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    standard_output_start();
+    const int status = run(argc, argv);
+    if (standard_output_end()) return status;
+    return tune_fail(status == TUNE_DONE ? TUNE_SOME_FAILED : status,
+                     "the output could not be written");
 }

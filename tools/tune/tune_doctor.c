@@ -39,7 +39,7 @@ static void add_section(findings *found, const char *name, json_t *section)
 
 static void add_text(json_t *section, const char *name, const char *text)
 {
-    (void)json_object_set_new(section, name, json_string(text));
+    (void)json_object_set_new(section, name, tune_json_text(text));
 }
 
 static void add_number(json_t *section, const char *name, int64_t value)
@@ -246,7 +246,7 @@ static void look_at_variables(findings *found)
     json_t *section = json_object();
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = getenv(names[i]);
-        (void)json_object_set_new(section, names[i], value ? json_string(value) : json_null());
+        (void)json_object_set_new(section, names[i], value ? tune_json_text(value) : json_null());
     }
     add_section(found, "variables", section);
 }
@@ -305,9 +305,7 @@ int tune_doctor(const tune_options *options)
     add_section(&found, "verdict", json_pack("{ss}", "in short", verdict(&found)));
     if (!options->json) print_tree(found.tree);
     dllm__compiler_destroy(compiler);
-    if (options->json)
-        tune_print_json(found.tree);
-    else
-        json_decref(found.tree);
+    if (options->json) return tune_print_json(found.tree);
+    json_decref(found.tree);
     return TUNE_DONE;
 }

@@ -21,6 +21,8 @@ typedef struct entry_tally {
     int bad;
     int moved;
     int ignored;
+    int refused; /* folders */
+    int status;  /* TUNE_NO_CACHE when nothing could be read, TUNE_SOME_FAILED when a part */
     int64_t bytes;
 } entry_tally;
 
@@ -52,13 +54,20 @@ static void count_entry(entry_tally *tally, const dllm_entry_report *report)
     tally->bad += report->reason && !report->ignored;
 }
 
+static void refuse_folder(entry_tally *tally, const dllm_entry_report *report)
+{
+    tally->refused++;
+    tally->status = tune_store_refused(report);
+}
+
 static json_t *entry_json(const dllm_entry_report *report, const tune_kernel *kernel)
 {
-    return json_pack("{ss ss ss ss ss sI sf sb ss}", "file", report->name, "program",
-                     kernel->program, "arch", kernel->arch, "defines", kernel->defines, "compiler",
-                     report->build, "bytes", (json_int_t)report->file_bytes, "age_seconds",
-                     age_seconds(report->path), "good", report->reason == NULL, "reason",
-                     report->reason ? report->reason : "");
+    return json_pack("{so so so so ss sI sf sb ss}", "file", tune_json_text(report->name),
+                     "program", tune_json_text(kernel->program), "arch",
+                     tune_json_text(kernel->arch), "defines", tune_json_text(kernel->defines),
+                     "compiler", report->build, "bytes", (json_int_t)report->file_bytes,
+                     "age_seconds", age_seconds(report->path), "good", report->reason == NULL,
+                     "reason", report->reason ? report->reason : "");
 }
 
 static void list_entry(void *user, const dllm_entry_report *report)
@@ -66,6 +75,10 @@ static void list_entry(void *user, const dllm_entry_report *report)
     entry_tally *tally = user;
     tune_kernel kernel;
     char age[16];
+    if (report->refused) {
+        refuse_folder(tally, report);
+        return;
+    }
     count_entry(tally, report);
     tune_kernel_of_key(&kernel, report->key_text);
     if (tally->options->json) {
@@ -96,13 +109,18 @@ static const char *outcome_of(const entry_tally *tally, const dllm_entry_report 
 static void verify_entry(void *user, const dllm_entry_report *report)
 {
     entry_tally *tally = user;
+    if (report->refused) {
+        refuse_folder(tally, report);
+        return;
+    }
     const char *outcome = outcome_of(tally, report);
     count_entry(tally, report);
     tally->moved += strcmp(outcome, "MOVED") == 0;
     if (tally->options->json && report->reason)
-        (void)json_array_append_new(tally->rows, json_pack("{ss ss ss ss}", "file", report->name,
-                                                           "path", report->path, "outcome", outcome,
-                                                           "reason", report->reason));
+        (void)json_array_append_new(tally->rows,
+                                    json_pack("{so so ss ss}", "file", tune_json_text(report->name),
+                                              "path", tune_json_text(report->path), "outcome",
+                                              outcome, "reason", report->reason));
     else if (!tally->options->json && (report->reason || tally->options->verbose))
         (void)printf("%s %s%s%s\n", outcome, report->path, report->reason ? ": " : "",
                      report->reason ? report->reason : "");
@@ -112,7 +130,7 @@ int tune_list(const tune_options *options)
 {
     dllm_cache_dir dir;
     entry_tally tally = {.options = options};
-    const int status = tune_store_find(&dir);
+    int status = tune_store_find(&dir);
     if (status != TUNE_DONE) return status;
     tally.rows = json_array();
     if (!options->json && !options->quiet)
@@ -120,24 +138,25 @@ int tune_list(const tune_options *options)
                      "age", "specialised to");
     dllm__entry_walk(&dir, list_entry, &tally);
     if (options->json)
-        tune_print_json(json_pack("{ss ss sO si sI}", "folder", dir.path, "variable", dir.variable,
-                                  "entries", tally.rows, "count", tally.entries, "bytes",
-                                  (json_int_t)tally.bytes));
+        status = tune_print_json(
+            json_pack("{so ss sO si sI si}", "folder", tune_json_text(dir.path), "variable",
+                      dir.variable, "entries", tally.rows, "count", tally.entries, "bytes",
+                      (json_int_t)tally.bytes, "refused_folders", tally.refused));
     else if (!options->quiet)
         (void)printf("%d entries, %lld bytes in %s\n", tally.entries, (long long)tally.bytes,
                      dir.path);
     json_decref(tally.rows);
-    return TUNE_DONE;
+    return tally.status ? tally.status : status;
 }
 
-static void report_verified(const entry_tally *tally, const dllm_cache_dir *dir)
+static int report_verified(const entry_tally *tally, const dllm_cache_dir *dir)
 {
     const tune_options *options = tally->options;
     if (options->json) {
-        tune_print_json(json_pack("{ss sO si si si si}", "folder", dir->path, "bad_entries",
-                                  tally->rows, "entries", tally->entries, "bad", tally->bad,
-                                  "ignored", tally->ignored, "moved", tally->moved));
-        return;
+        return tune_print_json(
+            json_pack("{so sO si si si si si}", "folder", tune_json_text(dir->path), "bad_entries",
+                      tally->rows, "entries", tally->entries, "bad", tally->bad, "ignored",
+                      tally->ignored, "moved", tally->moved, "refused_folders", tally->refused));
     }
     (void)printf("%d entries, %d bad", tally->entries, tally->bad);
     if (tally->ignored > 0) (void)printf(", %d ignored", tally->ignored);
@@ -146,6 +165,7 @@ static void report_verified(const entry_tally *tally, const dllm_cache_dir *dir)
     else if (options->repair)
         (void)printf(", %d moved aside", tally->moved);
     (void)putchar('\n');
+    return TUNE_DONE;
 }
 
 int tune_verify(const tune_options *options)
@@ -153,15 +173,16 @@ int tune_verify(const tune_options *options)
     dllm_cache_dir dir;
     const dllm_log log = tune_log(options);
     entry_tally tally = {.options = options};
-    const int status = tune_store_find(&dir);
+    int status = tune_store_find(&dir);
     if (status != TUNE_DONE) return status;
     if (options->repair && !options->dry_run &&
         dllm__entry_store_create(&tally.store, &dir, &log, NULL) != DLLM_OK)
         return tune_fail(TUNE_NO_CACHE, "%s", dllm_last_error());
     tally.rows = json_array();
     dllm__entry_walk(&dir, verify_entry, &tally);
-    report_verified(&tally, &dir);
+    status = report_verified(&tally, &dir);
     json_decref(tally.rows);
     dllm__entry_store_destroy(tally.store);
-    return tally.moved < tally.bad ? TUNE_SOME_FAILED : TUNE_DONE;
+    if (tally.status) return tally.status;
+    return tally.moved < tally.bad ? TUNE_SOME_FAILED : status;
 }

@@ -51,9 +51,9 @@ static void add_failure(prebuild *job, int index, const char *message)
     tune_kernel kernel;
     tune_kernel_of_spec(&kernel, &job->specs[index]);
     job->failed++;
-    (void)json_array_append_new(job->failures, json_pack("{ss ss ss ss}", "program", kernel.program,
-                                                         "arch", kernel.arch, "defines",
-                                                         kernel.defines, "message", message));
+    (void)json_array_append_new(
+        job->failures, json_pack("{ss ss ss so}", "program", kernel.program, "arch", kernel.arch,
+                                 "defines", kernel.defines, "message", tune_json_text(message)));
     (void)tune_fail(TUNE_SOME_FAILED, "%s for %s (%s): %s", kernel.program, kernel.arch,
                     kernel.defines, message);
 }
@@ -108,7 +108,7 @@ static bool goes_on(prebuild *job, const tune_outcome *outcome)
     if (outcome->status == DLLM_LIBRARY_MISSING) {
         if (!job->no_compiler) (void)tune_fail(TUNE_NO_COMPILER, "%s", outcome->message);
         job->no_compiler = true;
-    } else if (outcome->status == DLLM_UNSUPPORTED && !job->writable) {
+    } else if (outcome->status == DLLM_UNSUPPORTED && (outcome->compiled || !job->writable)) {
         if (!job->not_stored) (void)tune_fail(TUNE_NO_CACHE, "%s", outcome->message);
         job->not_stored = true;
     } else if (outcome->status != DLLM_OK) {
@@ -170,11 +170,16 @@ static void compile_all(prebuild *job)
 typedef struct cached_names {
     const char *build; /* of the compiler at hand, "" = none: any entry will do */
     json_t *names;
+    bool refused; /* a folder in it is not used */
 } cached_names;
 
 static void note_entry(void *user, const dllm_entry_report *report)
 {
     cached_names *cached = user;
+    if (report->refused) {
+        (void)tune_store_refused(report);
+        cached->refused = true;
+    }
     if (report->reason) return;
     if (cached->build[0] && strcmp(cached->build, report->build) != 0) return;
     char key[DLLM_SHA256_HEX_BYTES];
@@ -193,6 +198,7 @@ static void rehearse(prebuild *job, const dllm_cache_dir *dir)
         dllm__compiler_build(compiler, build) != DLLM_OK)
         build[0] = '\0';
     dllm__entry_walk(dir, note_entry, &cached);
+    job->not_stored = cached.refused;
     for (int i = 0; i < job->count; i++) {
         dllm_kernel_key key;
         tune_kernel kernel;
@@ -211,7 +217,7 @@ static void rehearse(prebuild *job, const dllm_cache_dir *dir)
 
 /* ---- the end ---- */
 
-static void report(const prebuild *job)
+static int report(const prebuild *job)
 {
     const bool dry = job->options->dry_run;
     const int fresh = dry ? job->count - job->cached : job->compiled;
@@ -219,13 +225,13 @@ static void report(const prebuild *job)
         (void)tune_fail(TUNE_INTERRUPTED, "interrupted with %d kernels left; the others are kept",
                         job->count - job->done_count);
     if (job->options->json)
-        tune_print_json(json_pack("{si si si sO sb sb}", "kernels", job->count,
-                                  dry ? "to_compile" : "compiled", fresh, "cached", job->cached,
-                                  "failures", job->failures, "interrupted", job->interrupted,
-                                  "dry_run", dry));
-    else
-        (void)printf("%d kernels, %d %s, %d already cached\n", job->count, fresh,
-                     dry ? "to compile" : "compiled", job->cached);
+        return tune_print_json(json_pack("{si si si sO sb sb}", "kernels", job->count,
+                                         dry ? "to_compile" : "compiled", fresh, "cached",
+                                         job->cached, "failures", job->failures, "interrupted",
+                                         job->interrupted, "dry_run", dry));
+    (void)printf("%d kernels, %d %s, %d already cached\n", job->count, fresh,
+                 dry ? "to compile" : "compiled", job->cached);
+    return TUNE_DONE;
 }
 
 static int end_code(const prebuild *job)
@@ -261,11 +267,13 @@ int tune_prebuild(const tune_options *options)
     if (status == TUNE_DONE) status = prepare(&job, &dir);
     if (status == TUNE_DONE && options->dry_run) {
         rehearse(&job, &dir);
-        report(&job);
     } else if (status == TUNE_DONE) {
         compile_all(&job);
-        report(&job);
+    }
+    if (status == TUNE_DONE) {
+        const int printed = report(&job);
         status = end_code(&job);
+        if (status == TUNE_DONE) status = printed;
     }
     json_decref(job.failures);
     free(job.specs);

@@ -4,6 +4,8 @@
 #include "tune_store.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tune.h"
 
@@ -22,9 +24,31 @@ int tune_store_find(dllm_cache_dir *out)
     return TUNE_DONE;
 }
 
-void tune_print_json(json_t *object)
+int tune_store_refused(const dllm_entry_report *report)
 {
+    return tune_fail(report->folder[0] ? TUNE_SOME_FAILED : TUNE_NO_CACHE,
+                     "cache folder %s is not used: %s", report->path, report->reason);
+}
+
+json_t *tune_json_text(const char *text)
+{
+    json_t *plain = json_string(text);
+    char *escaped = plain ? NULL : malloc(4 * strlen(text) + 1);
+    if (!escaped) return plain;
+    char *end = escaped;
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++)
+        end += sprintf(end, *at < 0x80 ? "%c" : "\\x%02X", *at);
+    *end = '\0';
+    plain = json_string(escaped);
+    free(escaped);
+    return plain;
+}
+
+int tune_print_json(json_t *object)
+{
+    if (!object) return tune_fail(TUNE_SOME_FAILED, "no memory for the result");
     (void)json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     (void)putchar('\n');
     json_decref(object);
+    return TUNE_DONE;
 }

@@ -7,12 +7,20 @@
 #include <jansson.h>
 
 #include "cache_dirs.h"
+#include "entry_walk.h"
 
 /** TUNE_DONE if the folder may be read or does not exist yet; else TUNE_NO_CACHE, reason on stderr.
  */
 int tune_store_find(dllm_cache_dir *out);
 
-/** Prints an object on stdout and releases it. */
-void tune_print_json(json_t *object);
+/** Says on stderr that a folder in it is not used; TUNE_NO_CACHE if nothing can be, else
+    TUNE_SOME_FAILED. */
+int tune_store_refused(const dllm_entry_report *report);
+
+/** A text for JSON. Of one that is not UTF-8 every byte beyond ASCII is written \xHH. */
+json_t *tune_json_text(const char *text);
+
+/** Prints an object on stdout and releases it; TUNE_SOME_FAILED for NULL, one that was not made. */
+int tune_print_json(json_t *object);
 
 #endif

@@ -4,6 +4,7 @@
 #include "tune_workers.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -31,8 +32,8 @@ typedef struct shared_state {
 typedef struct worker_pool {
     const tune_work *work;
     shared_state *shared;
-    int outcomes; /* the pipe's end to read from */
-    pid_t *workers;
+    int outcomes;   /* the pipe's end to read from */
+    pid_t *workers; /* 0: reaped */
     int count;
 } worker_pool;
 
@@ -79,7 +80,7 @@ static int work_until_done(const tune_work *work, shared_state *shared, int outc
 static bool start_workers(worker_pool *pool)
 {
     int ends[2];
-    if (pipe(ends) != 0) return false;
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
     (void)fflush(NULL); /* a copy of unwritten text in a worker would be written twice */
     const int wanted = pool->work->jobs < pool->work->count ? pool->work->jobs : pool->work->count;
     while (pool->count < wanted) {
@@ -99,20 +100,35 @@ static bool start_workers(worker_pool *pool)
 static void kill_workers(const worker_pool *pool)
 {
     for (int i = 0; i < pool->count; i++)
-        (void)kill(pool->workers[i], SIGKILL);
+        if (pool->workers[i]) (void)kill(pool->workers[i], SIGKILL);
 }
 
-/* Reads outcomes until every worker has closed its end of the pipe. */
-static void gather(const worker_pool *pool)
+/* Reaps those that have ended; true when none is left. */
+static bool all_ended(worker_pool *pool)
+{
+    bool ended = true;
+    for (int i = 0; i < pool->count; i++) {
+        if (pool->workers[i] && waitpid(pool->workers[i], NULL, WNOHANG) != 0) pool->workers[i] = 0;
+        ended &= pool->workers[i] == 0;
+    }
+    return ended;
+}
+
+/* Reads outcomes until every worker has closed its end of the pipe; or has ended, where a process
+   that it left behind holds that end open. */
+static void gather(worker_pool *pool)
 {
     const tune_work *work = pool->work;
+    bool ended = false;
     for (;;) {
         struct pollfd wanted = {.fd = pool->outcomes, .events = POLLIN};
-        const int ready = poll(&wanted, 1, POLL_MS);
+        const int ready = poll(&wanted, 1, ended ? 0 : POLL_MS);
         if (signals_seen > 0) atomic_store(&pool->shared->stop, true);
         if (signals_seen > 1) kill_workers(pool);
         if (ready < 0 && errno != EINTR) return;
+        if (ready == 0 && ended) return; /* and nothing is left in the pipe */
         if (ready <= 0) {
+            ended = all_ended(pool);
             (void)work->visit(work->user, NULL);
             continue;
         }
@@ -127,7 +143,7 @@ static void gather(const worker_pool *pool)
 static void wait_for_workers(const worker_pool *pool)
 {
     for (int i = 0; i < pool->count; i++) {
-        while (waitpid(pool->workers[i], NULL, 0) < 0 && errno == EINTR) {
+        while (pool->workers[i] && waitpid(pool->workers[i], NULL, 0) < 0 && errno == EINTR) {
             if (signals_seen > 1) kill_workers(pool);
         }
     }
