@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-enum { TERMS_MAX = 1024, COMBINE_THREADS = 128, WARP = 32 };
+enum { COMBINE_THREADS = 128, WARP = 32, SPLITS_MAX = WARP * 1024 };
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -82,10 +82,10 @@ void dllm__combine_spec(dllm_kernel_spec *out, const dllm_problem *problem)
 
 dllm_status dllm__check_grid(const char *family, int64_t row_tiles, int64_t splits)
 {
-    if (splits > WARP * TERMS_MAX)
+    if (splits > SPLITS_MAX)
         return dllm__fail(DLLM_UNSUPPORTED,
                           "%s: %lld splits are above %d, what a warp of combine may merge", family,
-                          (long long)splits, WARP * TERMS_MAX);
+                          (long long)splits, SPLITS_MAX);
     if (row_tiles * splits <= INT32_MAX) return DLLM_OK;
     return dllm__fail(DLLM_UNSUPPORTED, "%s: %lld row tiles x %lld splits is above 2^31 - 1 blocks",
                       family, (long long)row_tiles, (long long)splits);

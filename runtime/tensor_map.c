@@ -31,9 +31,8 @@ dllm_status dllm__tensor_map(dllm_tensor_map *out, const dllm_driver *driver,
     /* 256: each miss brings two lines, and the next box of the same rows finds its own in L2 */
     return dllm__driver_check(
         driver,
-        driver->tensor_map(out, type, 2, (void *)(uintptr_t)view->base, extents, strides, box,
-                           element_strides, DLLM_CU_TENSOR_NOT_INTERLEAVED,
-                           DLLM_CU_TENSOR_SWIZZLE_128, DLLM_CU_TENSOR_PROMOTION_256,
-                           DLLM_CU_TENSOR_FILL_ZEROS),
+        driver->tensor_map(out, type, 2, (void *)view->base, extents, strides, box, element_strides,
+                           DLLM_CU_TENSOR_NOT_INTERLEAVED, DLLM_CU_TENSOR_SWIZZLE_128,
+                           DLLM_CU_TENSOR_PROMOTION_256, DLLM_CU_TENSOR_FILL_ZEROS),
         "cuTensorMapEncodeTiled");
 }

@@ -367,6 +367,7 @@ static bool is_encodable(const fake_tensor *tensor)
            tensor->box_rows <= 256;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the driver's own twelve parameters */
 static dllm_cu_result fake_tensor_map(dllm_tensor_map *map, int type, uint32_t rank, void *base,
                                       const uint64_t *extents, const uint64_t *strides,
                                       const uint32_t *box, const uint32_t *element_strides,

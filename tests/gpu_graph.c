@@ -16,10 +16,9 @@ enum { ROWS = 300, VOCAB = 5000, DEPTH = 136 };
 
 static const char *const families[] = {"naive", "tiled", "mma", "gemm_chunk", "sm90"};
 
+/* Bits of argmax, lse and confidence, one after the other. */
 typedef struct answer {
-    int32_t argmax[ROWS];
-    float lse[ROWS];
-    float confidence[ROWS];
+    uint32_t bits[3][ROWS];
 } answer;
 
 static device_memory memory;
@@ -129,10 +128,10 @@ START_TEST(replay_gives_the_bits_of_a_direct_run)
         write_random(ran.hidden, (size_t)ROWS * DEPTH, seed);
         run(&direct, &ran, NULL);
         run(&replayed, &ran, graph);
-        ck_assert_msg(memcmp(&direct, &replayed, sizeof direct) == 0, "%s: seed %d", families[_i],
-                      (int)seed);
-        ck_assert_msg(memcmp(&before, &replayed, sizeof before) != 0, "%s: data did not matter",
-                      families[_i]);
+        ck_assert_msg(memcmp(direct.bits, replayed.bits, sizeof direct.bits) == 0, "%s: seed %d",
+                      families[_i], (int)seed);
+        ck_assert_msg(memcmp(before.bits, replayed.bits, sizeof before.bits) != 0,
+                      "%s: data did not matter", families[_i]);
     }
     device_graph_destroy(&memory, graph);
     head_close(&ran);

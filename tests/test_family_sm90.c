@@ -172,7 +172,7 @@ START_TEST(gathered_rows_are_packed_behind_the_states)
     ck_assert_str_eq(seen.entries[0], "gather");
     ck_assert_str_eq(seen.entries[2], "combine");
     ck_assert_uint_eq(hidden.base, (uintptr_t)call.workspace + (states + 255) / 256 * 256);
-    ck_assert_uint_eq(hidden.stride_bytes, DEPTH * 2);
+    ck_assert_uint_eq(hidden.stride_bytes, (uintmax_t)DEPTH * 2);
 }
 END_TEST
 
