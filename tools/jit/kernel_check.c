@@ -21,10 +21,19 @@
 
 enum { EXIT_NO_COMPILER = 4 };
 
+static const char usage_text[] =
+    "usage: kernel_check ARCH FILE [-DNAME=VALUE ...]\n"
+    "       kernel_check --all ARCH [FILE]\n"
+    "\n"
+    "Compiles one kernel, or every shipped one (of FILE), without a GPU and prints what the "
+    "compiler\n"
+    "says: registers, shared memory, spills, warnings.\n"
+    "\n"
+    "exit status: 0 all compiled, 1 usage or some did not, 4 no compiler\n";
+
 static int usage(void)
 {
-    (void)fprintf(stderr, "usage: kernel_check ARCH FILE [-DNAME=VALUE ...]\n"
-                          "       kernel_check --all ARCH [FILE]\n");
+    (void)fputs(usage_text, stderr);
     return EXIT_FAILURE;
 }
 
@@ -117,6 +126,8 @@ static int check_one(const dllm_nvrtc *nvrtc, const char *arch, int count, char 
 int main(int argc, char **argv)
 {
     static dllm_nvrtc nvrtc;
+    if (argc == 2 && strcmp(argv[1], "--help") == 0)
+        return fputs(usage_text, stdout) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
     if (argc < 3) return usage();
     const bool all = strcmp(argv[1], "--all") == 0;
     if (all && argc > 4) return usage();
