@@ -1,7 +1,7 @@
 #!/bin/sh
 # test.sh - the one test command: sets up what is missing, checks, builds and runs everything
 #
-# Stages: format, layers, warnings with clang, clang-tidy, ASan + UBSan, TSan, an installed copy, and
+# Stages: format, layers, results, warnings with clang, clang-tidy, ASan + UBSan, TSan, an installed copy, and
 # last the whole of ctest on the release build. Suites that need a GPU skip without one; where there
 # is one compute-sanitizer runs them too. Ends 0 only if every stage did.
 set -eu
@@ -15,8 +15,9 @@ say "format"
 git ls-files '*.c' '*.h' '*.cc' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror ||
     fail "clang-format wants changes: clang-format -i the files above"
 
-say "layers"
+say "layers, and results as the script writes them"
 sh tests/check_layers.sh
+python3 tools/bench/report.py --check
 
 say "clang, warnings as errors"
 CC=clang CXX=clang++ configure_and_build build/clang -DCMAKE_BUILD_TYPE=Debug -DDLLM_WERROR=ON
