@@ -22,35 +22,20 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Row tiles that run side by side. */
-static int64_t group_tiles(const dllm_split_rule *rule)
-{
-    const int64_t tiles = larger(rule->row_tiles, 1);
-    return rule->row_group ? smaller(tiles, rule->row_group) : tiles;
-}
-
-/* Times that the device is filled with blocks, group after group. */
-static int64_t count_waves(const dllm_split_rule *rule, int64_t splits)
-{
-    const int64_t tiles = larger(rule->row_tiles, 1);
-    const int64_t group = group_tiles(rule);
-    return tiles / group * ceil_div(group * splits, rule->slots) +
-           ceil_div(tiles % group * splits, rule->slots);
-}
-
 void dllm__split_vocab(dllm_choice *choice, const dllm_split_rule *rule)
 {
+    const int64_t row_tiles = larger(rule->row_tiles, 1);
     const int64_t least = ceil_div(rule->vocab, rule->columns_max);
-    const int64_t wanted = smaller(ceil_div(rule->vocab, rule->columns_step),
-                                   4 * ceil_div(rule->slots, group_tiles(rule)));
-    const int64_t held = rule->splits_held ? smaller(wanted, rule->splits_held) : wanted;
-    const int64_t most = larger(least, held);
+    const int64_t wanted =
+        smaller(ceil_div(rule->vocab, rule->columns_step), 4 * ceil_div(rule->slots, row_tiles));
+    const int64_t most = larger(least, wanted);
     int64_t best_cost = INT64_MAX;
     for (int64_t splits = least; splits <= most; splits++) {
         const int64_t columns =
             ceil_div(ceil_div(rule->vocab, splits), rule->columns_step) * rule->columns_step;
         const int64_t used = ceil_div(rule->vocab, columns);
-        const int64_t cost = count_waves(rule, used) * (columns + rule->columns_overhead);
+        const int64_t waves = ceil_div(row_tiles * used, rule->slots);
+        const int64_t cost = waves * (columns + rule->columns_overhead);
         if (cost >= best_cost) continue;
         best_cost = cost;
         choice->splits = (int)used;

@@ -13,13 +13,10 @@
 /** How a family wants the vocabulary cut. */
 typedef struct dllm_split_rule {
     int64_t vocab;
-    int64_t row_tiles; /* blocks a split needs for all rows */
-    int64_t row_group; /* so many row tiles go through all splits before others; 0: no groups */
-    int64_t slots;     /* blocks the device runs at once */
-    int64_t
-        splits_held;  /* of more the workspace has no room, unless columns_max wants them; 0: any */
-    int columns_step; /* a split is a multiple of this */
-    int columns_max;  /* at most this many: the limit of terms in one fp32 sum */
+    int64_t row_tiles;    /* blocks a split needs for all rows */
+    int64_t slots;        /* blocks the device runs at once */
+    int columns_step;     /* a split is a multiple of this */
+    int columns_max;      /* at most this many: the limit of terms in one fp32 sum */
     int columns_overhead; /* what starting a block costs, in columns */
 } dllm_split_rule;
 

@@ -21,7 +21,6 @@ typedef struct dllm_choice {
     int tile_vocab;
     int tile_depth;
     int stages;
-    int rows_on_m;     /* sm90: which operand is on the M side of wgmma */
     int splits;        /* parts of the vocabulary (of a chunk), the same at every R of this entry */
     int split_columns; /* columns of a part, the last may be short */
     int chunk_rows;    /* gemm_chunk: rows and columns of the chunk of logits */
