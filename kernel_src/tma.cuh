@@ -11,12 +11,6 @@
 #include "base.cuh"
 #include "sm90_params.h"
 
-/** Fetches a tensor map ahead of its first use. */
-DLLM_DEVICE void prefetch_tensormap(const dllm_tensor_map &map)
-{
-    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
-}
-
 /**
  * Starts the copy of the box whose first element is (row, column) of a 2D tensor.
  * target   shared address, aligned to 1,024 bytes under the 128-byte swizzle
