@@ -300,7 +300,8 @@ typedef struct dllm_head_options {
     float temperature;       /* T of the draw and of DLLM_TEMPERED; <= 0 = greedy */
     int32_t candidates;      /* K of DLLM_OUT_CANDIDATES, 1 .. 256 */
     int32_t suppress_max;    /* most entries of a run's suppress list */
-    const char *family;      /* kernel family by name; NULL = the library chooses */
+    const char *family;      /* kernel family by name, one choice for every row count; NULL = the
+                                library chooses, for each of a few ranges of row counts */
 } dllm_head_options;
 
 #define DLLM_HEAD_OPTIONS_INIT                                                                     \

@@ -107,7 +107,7 @@ static dllm_status run_chunk(const dllm_plan *plan, const dllm_plan_entry *entry
 static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
                        const dllm_row_call *call, dllm_stream stream)
 {
-    const dllm_problem *problem = &plan->problem;
+    const dllm_problem *problem = &entry->problem;
     const dllm_choice *choice = &entry->choice;
     const int64_t hidden_bytes = dllm__type_bytes(problem->hidden_type);
     char *packed = call->workspace + dllm__states_bytes(problem, choice->splits);

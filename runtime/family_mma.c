@@ -117,7 +117,7 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
                        const dllm_row_call *call, dllm_stream stream)
 {
     const dllm_choice *choice = &entry->choice;
-    const dllm_grid grid = {0, (unsigned)choice->tile_vocab, shared_bytes(&plan->problem, choice),
+    const dllm_grid grid = {0, (unsigned)choice->tile_vocab, shared_bytes(&entry->problem, choice),
                             false};
     return dllm__launch_head(plan, entry, call, choice->tile_rows, grid, stream);
 }

@@ -213,7 +213,7 @@ static dllm_status run_head(const dllm_plan *plan, const dllm_plan_entry *entry,
 static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
                        const dllm_row_call *call, dllm_stream stream)
 {
-    const dllm_problem *problem = &plan->problem;
+    const dllm_problem *problem = &entry->problem;
     dllm_row_call rows = *call;
     if (call->row_index) {
         char *packed = call->workspace + dllm__states_bytes(problem, entry->choice.splits);

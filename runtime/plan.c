@@ -15,30 +15,87 @@ enum { WORKSPACE_ALIGNMENT = 256 };
 
 static const char *const source_names[] = {"none", "memory", "disk", "compiled"};
 
-/* Loads the kernels of an entry; the information tells of the first, the main one. */
-static dllm_status load_kernels(dllm_plan *plan, dllm_plan_entry *entry)
+/* A kernel that entries share, with the most shared memory that any of them gives it. */
+typedef struct shared_kernel {
+    dllm_kernel_spec spec;
+    int shared_bytes;
+} shared_kernel;
+
+enum { KERNELS_MAX = DLLM_PLAN_ENTRIES_MAX * DLLM_PLAN_KERNELS_MAX };
+
+typedef struct kernel_set {
+    int count;
+    shared_kernel kernels[KERNELS_MAX];
+    int of_entry[DLLM_PLAN_ENTRIES_MAX][DLLM_PLAN_KERNELS_MAX]; /* places in `kernels` */
+    int count_of_entry[DLLM_PLAN_ENTRIES_MAX];
+} kernel_set;
+
+static int place_kernel(kernel_set *set, const dllm_kernel_spec *spec, int shared_bytes)
 {
-    const dllm_family *family = entry->choice.family;
+    int place = 0;
+    while (place < set->count && !dllm__kernel_spec_equal(&set->kernels[place].spec, spec))
+        place++;
+    shared_kernel *kernel = &set->kernels[place];
+    if (place == set->count) {
+        set->count++;
+        *kernel = (shared_kernel){.spec = *spec};
+    }
+    if (shared_bytes > kernel->shared_bytes) kernel->shared_bytes = shared_bytes;
+    return place;
+}
+
+/* What all entries need, that of rows_max first: the information tells of its first, the main one. */
+static void collect_kernels(kernel_set *set, const dllm_plan *plan)
+{
+    set->count = 0;
+    for (int e = plan->entry_count - 1; e >= 0; e--) {
+        const dllm_plan_entry *entry = &plan->entries[e];
+        const dllm_family *family = entry->choice.family;
+        dllm_kernel_spec specs[DLLM_PLAN_KERNELS_MAX];
+        const int count = family->kernels(&entry->problem, &entry->choice, specs);
+        for (int i = 0; i < count; i++) {
+            const int shared_bytes = i == 0 && family->shared_bytes
+                                         ? family->shared_bytes(&entry->problem, &entry->choice)
+                                         : 0;
+            memcpy(specs[i].arch, plan->context->device.arch, sizeof specs[i].arch);
+            set->of_entry[e][i] = place_kernel(set, &specs[i], shared_bytes);
+        }
+        set->count_of_entry[e] = count;
+    }
+}
+
+/* Loads each kernel once, however many entries have it. */
+static dllm_status load_kernels(dllm_plan *plan, const kernel_set *set)
+{
     dllm_plan_information *information = &plan->information;
-    dllm_kernel_spec specs[DLLM_PLAN_KERNELS_MAX];
-    const int count = family->kernels(&plan->problem, &entry->choice, specs);
+    dllm_cu_function functions[KERNELS_MAX] = {NULL};
     (void)snprintf(information->kernel_source, sizeof information->kernel_source, "%s",
                    source_names[DLLM_KERNEL_NONE]);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < set->count; i++) {
         dllm_kernel_origin origin = {DLLM_KERNEL_NONE, false, 0.0};
-        const int shared_bytes = i == 0 && family->shared_bytes
-                                     ? family->shared_bytes(&plan->problem, &entry->choice)
-                                     : 0;
-        memcpy(specs[i].arch, plan->context->device.arch, sizeof specs[i].arch);
-        DLLM_TRY(dllm__kernel_get(&entry->kernels[i], &origin, plan->context->kernels, &specs[i],
-                                  plan->problem.prepare, shared_bytes));
+        DLLM_TRY(dllm__kernel_get(&functions[i], &origin, plan->context->kernels,
+                                  &set->kernels[i].spec, plan->problem.prepare,
+                                  set->kernels[i].shared_bytes));
         if (i == 0)
             (void)snprintf(information->kernel_source, sizeof information->kernel_source, "%s",
                            source_names[origin.source]);
         information->compile_ms += origin.compile_ms;
         if (origin.stored) information->stored = 1;
     }
+    for (int e = 0; e < plan->entry_count; e++)
+        for (int i = 0; i < set->count_of_entry[e]; i++)
+            plan->entries[e].kernels[i] = functions[set->of_entry[e][i]];
     return DLLM_OK;
+}
+
+static dllm_status load(dllm_plan *plan)
+{
+    kernel_set *set = malloc(sizeof *set);
+    if (!set) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for the kernels of a plan");
+    collect_kernels(set, plan);
+    const dllm_status status = load_kernels(plan, set);
+    free(set);
+    return status;
 }
 
 /* cuBLAS is opened only for a problem that it would be given; it is large. */
@@ -55,7 +112,7 @@ static dllm_status look_for_cublas(dllm_device *device, dllm_context *context,
 
 static void describe(dllm_plan *plan)
 {
-    const dllm_choice *choice = &plan->entries[0].choice;
+    const dllm_choice *choice = &plan->entries[plan->entry_count - 1].choice;
     dllm_plan_information *information = &plan->information;
     (void)snprintf(information->family, sizeof information->family, "%s", choice->family->name);
     (void)snprintf(information->choice_source, sizeof information->choice_source, "%s",
@@ -67,23 +124,75 @@ static void describe(dllm_plan *plan)
     information->splits = choice->splits;
 }
 
+int dllm__row_buckets(int64_t out[DLLM_PLAN_ENTRIES_MAX], const dllm_problem *problem)
+{
+    enum { BUCKETS = 9 };
+    static const int64_t bucket_rows[BUCKETS] = {1, 16, 64, 128, 256, 512, 1024, 4096, 16384};
+    _Static_assert(BUCKETS + 1 <= (int)DLLM_PLAN_ENTRIES_MAX, "and one for rows_max");
+    int count = 0;
+    const bool one = problem->family[0] || (problem->behaviour & DLLM_BATCH_INVARIANT);
+    while (!one && count < BUCKETS && bucket_rows[count] < problem->rows_max) {
+        out[count] = bucket_rows[count];
+        count++;
+    }
+    out[count] = problem->rows_max;
+    return count + 1;
+}
+
+/* A bucket with the choice of the one in front is not told apart from it. */
+static void add_entry(dllm_plan *plan, const dllm_problem *problem, const dllm_choice *choice)
+{
+    dllm_plan_entry *last = plan->entry_count ? &plan->entries[plan->entry_count - 1] : NULL;
+    if (!last || memcmp(&last->choice, choice, sizeof *choice) != 0)
+        last = &plan->entries[plan->entry_count++];
+    last->problem = *problem;
+    last->choice = *choice;
+}
+
+static dllm_status choose_entries(dllm_plan *plan, const dllm_device *device)
+{
+    int64_t rows[DLLM_PLAN_ENTRIES_MAX];
+    const int buckets = dllm__row_buckets(rows, &plan->problem);
+    for (int i = 0; i < buckets; i++) {
+        dllm_problem problem = plan->problem;
+        dllm_choice choice;
+        problem.rows_max = rows[i];
+        DLLM_TRY(dllm__choose(&choice, plan->information.why, &problem, device));
+        add_entry(plan, &problem, &choice);
+    }
+    return DLLM_OK;
+}
+
+static void size_workspace(dllm_plan *plan)
+{
+    for (int i = 0; i < plan->entry_count; i++) {
+        const dllm_plan_entry *entry = &plan->entries[i];
+        const size_t bytes = entry->choice.family->workspace_bytes(&entry->problem, &entry->choice);
+        if (bytes > plan->workspace_bytes) plan->workspace_bytes = bytes;
+    }
+    if (plan->workspace_bytes) plan->workspace_bytes += WORKSPACE_ALIGNMENT - 1;
+}
+
+static dllm_status prepare_families(dllm_plan *plan)
+{
+    for (int i = 0; i < plan->entry_count; i++) {
+        dllm_plan_entry *entry = &plan->entries[i];
+        if (entry->choice.family->prepare) DLLM_TRY(entry->choice.family->prepare(plan, entry));
+    }
+    return DLLM_OK;
+}
+
 static dllm_status fill(dllm_plan *plan)
 {
     dllm_device device = plan->context->device;
-    dllm_plan_entry *entry = &plan->entries[0];
-    dllm_choice choice;
     /* a run on the CPU needs no more than whole elements */
     if (device.is_cpu) plan->problem.alignment_bytes = 1;
     DLLM_TRY(look_for_cublas(&device, plan->context, &plan->problem));
-    DLLM_TRY(dllm__choose(&choice, plan->information.why, &plan->problem, &device));
-    entry->choice = choice;
-    plan->entry_count = 1;
-    entry->rows_max = plan->problem.rows_max;
-    plan->workspace_bytes = entry->choice.family->workspace_bytes(&plan->problem, &entry->choice);
-    if (plan->workspace_bytes) plan->workspace_bytes += WORKSPACE_ALIGNMENT - 1;
+    DLLM_TRY(choose_entries(plan, &device));
+    size_workspace(plan);
     describe(plan);
-    DLLM_TRY(load_kernels(plan, entry));
-    return entry->choice.family->prepare ? entry->choice.family->prepare(plan, entry) : DLLM_OK;
+    DLLM_TRY(load(plan));
+    return prepare_families(plan);
 }
 
 dllm_status dllm__plan_create(dllm_plan **out, dllm_context *context, const dllm_problem *problem)
@@ -116,7 +225,7 @@ void dllm_plan_destroy(dllm_plan *plan)
 static const dllm_plan_entry *entry_for(const dllm_plan *plan, int64_t rows)
 {
     int i = 0;
-    while (i + 1 < plan->entry_count && plan->entries[i].rows_max < rows)
+    while (i + 1 < plan->entry_count && plan->entries[i].problem.rows_max < rows)
         i++;
     return &plan->entries[i];
 }

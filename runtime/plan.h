@@ -1,8 +1,8 @@
 /*
  * plan.h - the choice made for a problem, and the plan that run reads
  *
- * A plan holds a table of entries by row bucket; this version fills one. A family (families.h)
- * makes the choice, names its kernels and launches them.
+ * A plan holds a table of entries by row bucket; run takes the one whose bucket holds its rows. A
+ * family (families.h) makes the choice, names its kernels and launches them.
  */
 #ifndef DLLM_PLAN_H
 #define DLLM_PLAN_H
@@ -31,7 +31,8 @@ enum { DLLM_PLAN_ENTRIES_MAX = 16, DLLM_PLAN_KERNELS_MAX = 3 };
 
 /** One row bucket: the choice and its loaded functions. */
 typedef struct dllm_plan_entry {
-    int64_t rows_max;
+    dllm_problem
+        problem; /* the plan's, but rows_max is the bucket's: its workspace is laid out by it */
     dllm_choice choice;
     dllm_cu_function kernels[DLLM_PLAN_KERNELS_MAX]; /* in the order of the family's kernels() */
     struct dllm_gemm *gemm;
@@ -45,6 +46,13 @@ struct dllm_plan {
     size_t workspace_bytes; /* slack for alignment included */
     dllm_plan_information information;
 };
+
+/**
+ * Most rows of each bucket of a problem, ascending, the last one rows_max; returns their number. One
+ * bucket for a family asked for by name and for DLLM_BATCH_INVARIANT: there the choice, and with it
+ * the bits of a row, are the same for any number of rows.
+ */
+int dllm__row_buckets(int64_t out[DLLM_PLAN_ENTRIES_MAX], const dllm_problem *problem);
 
 /** Chooses, compiles or loads; the problem has been checked. */
 dllm_status dllm__plan_create(dllm_plan **out, dllm_context *context, const dllm_problem *problem);

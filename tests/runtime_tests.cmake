@@ -41,3 +41,6 @@ dllm_test(test_families LABEL unit SOURCES test_families.c)
 dllm_test(test_api LABEL unit SOURCES test_api.c fake_driver.c fake_memory.c scratch.c
   LIBRARIES -Wl,--wrap=dllm__driver_open,--wrap=malloc,--wrap=calloc,--wrap=strdup)
 add_dependencies(test_api fake_nvrtc dllm-jit)
+dllm_test(test_plan LABEL unit SOURCES test_plan.c fake_driver.c scratch.c
+  LIBRARIES -Wl,--wrap=dllm__driver_open)
+add_dependencies(test_plan fake_nvrtc dllm-jit)

@@ -65,6 +65,7 @@ static void make_plan(int64_t rows_max, uint32_t inputs)
     options.inputs = inputs;
     plan = (dllm_plan){.context = &context, .entry_count = 1};
     ck_assert_int_eq(dllm__head_problem(&plan.problem, &options), DLLM_OK);
+    entry->problem = plan.problem;
     entry->choice = (dllm_choice){.family = &dllm__family_sm90, .stages = 1, .splits = 1};
     dllm__family_sm90.propose(&plan.problem, &context.device, &entry->choice);
     ck_assert_int_eq(dllm__family_sm90.legal(&plan.problem, &context.device, &entry->choice),
