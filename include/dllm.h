@@ -18,10 +18,10 @@
  * DLLM_..._INIT macro, also those that a call fills.
  *
  * Implemented in this version: the operations head and sampler; the outputs argmax, max, lse,
- * confidence and flags; the input row_index; valid_vocab, vocab_offset, strides; the prepare bits
- * CACHE_ONLY, NO_DISK and DETERMINISTIC. The rest of this header is the shape of what comes: it is
- * refused with DLLM_UNSUPPORTED and a message that names it, never ignored. Values, ties, NaN and
- * tolerances are those of docs/numerics.md.
+ * confidence and flags; the inputs row_index and rows_device; valid_vocab, vocab_offset, strides; the
+ * prepare bits CACHE_ONLY, NO_DISK and DETERMINISTIC. The rest of this header is the shape of what
+ * comes: it is refused with DLLM_UNSUPPORTED and a message that names it, never ignored. Values, ties,
+ * NaN and tolerances are those of docs/numerics.md.
  */
 #ifndef DLLM_H
 #define DLLM_H
@@ -127,7 +127,7 @@ enum {
 /** Optional device arrays that a run may be given, as bits of options.inputs. */
 enum {
     DLLM_IN_ROW_INDEX = 1 << 0,   /* row_index: rows to gather from source_rows */
-    DLLM_IN_ROWS_DEVICE = 1 << 1, /* rows_device: the row count, clamped to 0..rows_max */
+    DLLM_IN_ROWS_DEVICE = 1 << 1, /* rows_device: the row count, clamped to 0..rows */
     DLLM_IN_TARGET = 1 << 2,      /* target: an id a row */
     DLLM_IN_TEMPERATURE = 1 << 3, /* temperature: a float a row, instead of the option */
     DLLM_IN_BIAS = 1 << 4,        /* bias: a float a column, added after the softcap */
@@ -336,7 +336,8 @@ DLLM_API dllm_status dllm_head_prepare(dllm_plan **out, dllm_context *context,
  */
 typedef struct dllm_head_buffers {
     size_t struct_size;
-    int64_t rows;           /* rows of this run, 0 .. rows_max; 0 touches nothing */
+    int64_t rows;           /* rows of this run, 0 .. rows_max; 0 touches nothing. With
+                               rows_device, the most there may be */
     const void *hidden;     /* (source_rows, depth) hidden_type, row-major */
     const void *weight;     /* (vocab, depth) weight_type, row-major */
     int64_t hidden_stride;  /* elements from one hidden row to the next */
@@ -362,7 +363,7 @@ typedef struct dllm_head_buffers {
     void *candidate_ids;     /* (rows, candidates) id_type */
     void *state;             /* (rows) states, with DLLM_PARTIAL_STATE */
     /* further inputs: one for each bit of options.inputs */
-    const int64_t *rows_device; /* (1) */
+    const int64_t *rows_device; /* (1) read when the kernels run; rows from it on are not written */
     const void *target;         /* (rows) id_type */
     const float *temperature;   /* (rows) */
     const float *bias;          /* (vocab) */

@@ -71,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(block_threads)
 {
     griddepcontrol_wait();
     const int64_t row = static_cast<int64_t>(blockIdx.x) * block_rows + threadIdx.x / warp_lanes;
-    if (row >= params.rows) return;
+    if (row >= row_count(params)) return;
     const bool exists =
         source_row(params.row_index, params.row_index_is_64, params.source_rows, row) >= 0;
     row_result result = {DLLM_NO_COLUMN, quiet_nan(), quiet_nan(), quiet_nan(), flag_row};

@@ -4,7 +4,8 @@
  *     packed[r, h] = source[row_index[r], h] for h < depth, 0 if the index is outside the source
  *
  * source   (source_rows, depth) elements of DLLM_ELEMENT_BYTES, source_stride apart, any alignment
- * packed   (rows, depth), packed_stride apart; what lies between depth and stride is left alone
+ * packed   (rows, depth), packed_stride apart; what lies between depth and stride is left alone, as
+ *          are rows from the device's count on
  * Grid     rows blocks of 256 threads, a row a block; 16 bytes a thread where the row's beginnings
  *          in source and packed and its length allow, else an element.
  * Shared   none. Barriers none.
@@ -38,6 +39,7 @@ extern "C" __global__ void __launch_bounds__(block_threads)
     gather(const __grid_constant__ dllm_gather_params params)
 {
     const int64_t row = blockIdx.x;
+    if (row >= row_count(params)) return;
     const int64_t source =
         source_row(params.row_index, params.row_index_is_64, params.source_rows, row);
     raw_element *to = static_cast<raw_element *>(params.packed) + row * params.packed_stride;

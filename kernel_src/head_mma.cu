@@ -181,12 +181,12 @@ DLLM_DEVICE int32_t *nan_columns()
 /* Once a block: every step reads the addresses from shared memory, which costs no registers. */
 DLLM_DEVICE void find_rows(const dllm_head_params &params, int32_t row_tile)
 {
+    const int64_t rows = row_count(params);
     for (int r = static_cast<int>(threadIdx.x); r < tile_rows; r += threads) {
         const int64_t row = static_cast<int64_t>(row_tile) * tile_rows + r;
-        const int64_t source =
-            row < params.rows
-                ? source_row(params.row_index, params.row_index_is_64, params.source_rows, row)
-                : -1;
+        const int64_t source = row < rows ? source_row(params.row_index, params.row_index_is_64,
+                                                       params.source_rows, row)
+                                          : -1;
         const char *hidden = static_cast<const char *>(params.hidden);
         nan_columns()[r] = DLLM_NO_COLUMN;
         row_addresses()[r] = source < 0 ? nullptr : hidden + source * params.hidden_stride * 2;
@@ -380,13 +380,14 @@ DLLM_DEVICE void store_states(const dllm_head_params &params, const block_place 
         }
     }
     __syncthreads();
+    const int64_t rows = row_count(params);
     for (int r = thread; r < tile_rows; r += threads) {
         dllm_row_state merged = shares[r];
         for (int warp = 1; warp < warps_across; warp++) {
             merged = state_merge(merged, shares[warp * tile_rows + r]);
         }
         const int64_t row = static_cast<int64_t>(place.row_tile) * tile_rows + r;
-        if (row < params.rows) params.states[place.split * params.state_stride + row] = merged;
+        if (row < rows) params.states[place.split * params.state_stride + row] = merged;
     }
 }
 
@@ -399,6 +400,7 @@ extern "C" __global__
 __launch_bounds__(threads, 1) void head_mma(const __grid_constant__ dllm_head_params params)
 {
     const block_place place = place_block(params);
+    if (static_cast<int64_t>(place.row_tile) * tile_rows >= row_count(params)) return;
     const uint32_t ring = shared_address(shared_memory);
     find_rows(params, place.row_tile);
 

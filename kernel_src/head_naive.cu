@@ -5,7 +5,7 @@
  *
  * hidden   (source_rows, depth) DLLM_HIDDEN_TYPE, row-major, hidden_stride elements apart
  * weight   (vocab, depth) DLLM_WEIGHT_TYPE, row-major, weight_stride elements apart
- * states   [splits][state_stride]; row r of split s is written when r < rows, nothing else is
+ * states   [splits][state_stride]; row r of split s is written when r < row_count, nothing else is
  * Grid     splits * ceil(rows / 4) blocks, block = split * row_tiles + row_tile, so that blocks
  *          that run together share a range of the weight. 128 threads; warp w has row
  *          4 * row_tile + w. A lane takes every 32nd run of the depth; after the sum over the warp
@@ -91,12 +91,12 @@ DLLM_DEVICE dllm_row_state fold_columns(const dllm_head_params &params,
 extern "C" __global__ void __launch_bounds__(block_threads, 6)
     head_naive(const __grid_constant__ dllm_head_params params)
 {
-    /* not above the grid; a 64-bit division would be a call */
+    /* of the grid, which the host's count made; a 64-bit division would be a call */
     const uint32_t row_tiles = static_cast<uint32_t>(ceil_div<int64_t>(params.rows, block_rows));
     const int64_t split = blockIdx.x / row_tiles;
     const int64_t row_tile = blockIdx.x % row_tiles;
     const int64_t row = row_tile * block_rows + threadIdx.x / warp_lanes;
-    if (row >= params.rows) return;
+    if (row >= row_count(params)) return;
     const int64_t source =
         source_row(params.row_index, params.row_index_is_64, params.source_rows, row);
 

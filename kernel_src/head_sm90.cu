@@ -18,7 +18,7 @@
  *          elements of depth of hidden_rows rows of hidden and tile_vocab rows of weight. Both
  *          warpgroups know from the number of a tile which stage it begins at.
  * Shared   dynamic, bytes
- *              0         barriers, see below
+ *              0         barriers, see below, and the row count
  *              512       tile_rows states: what one warpgroup hands to the other
  *              ring_at   stages x [hidden_rows lines | tile_vocab lines] of 128 bytes, swizzled
  *          The products read tile_rows lines of hidden whatever a stage has of them: the lines that
@@ -36,6 +36,7 @@
  */
 #include "base.cuh"
 #include "griddepcontrol.cuh"
+#include "load.cuh"
 #include "mbarrier.cuh"
 #include "reduce.cuh"
 #include "sm90_params.h"
@@ -84,10 +85,11 @@ constexpr uint32_t empty_at = 8 * DLLM_SM90_STAGES_MAX;
 constexpr uint32_t turn_at = 2 * empty_at;
 constexpr uint32_t shares_full_at = turn_at + 16;
 constexpr uint32_t shares_empty_at = shares_full_at + 8;
+constexpr uint32_t rows_at = shares_empty_at + 8;
 constexpr uint32_t shares_at = DLLM_SM90_BARRIER_BYTES;
 constexpr uint32_t nan_columns_at = shares_at + tile_rows * sizeof(dllm_row_state);
 constexpr uint32_t ring_at = DLLM_SM90_RING_AT(tile_rows);
-static_assert(shares_empty_at + 8 <= shares_at, "barriers must fit");
+static_assert(rows_at + 4 <= shares_at, "barriers and the row count must fit");
 
 /* Row tiles whose units run side by side: their 12 x tile_rows x depth of hidden stay in L2 while
  * the weight passes by once a group, each part of it read by 12 blocks at a time; 12 divides 132. */
@@ -130,6 +132,17 @@ DLLM_DEVICE dllm_row_state *shares()
     return reinterpret_cast<dllm_row_state *>(shared_memory + shares_at);
 }
 
+/* Rows of the run, found once a block: in shared memory it costs no register. */
+DLLM_DEVICE int32_t &run_rows()
+{
+    return *reinterpret_cast<int32_t *>(shared_memory + rows_at);
+}
+
+DLLM_DEVICE uint32_t row_tile_count()
+{
+    return static_cast<uint32_t>(ceil_div(run_rows(), tile_rows));
+}
+
 /* The lowest NaN column of each row of the tile, as far as the thread's warpgroup saw it. */
 DLLM_DEVICE int32_t *nan_columns(int thread)
 {
@@ -141,11 +154,10 @@ DLLM_DEVICE int32_t *nan_columns(int thread)
  * beyond the first row_group follow after all splits of that group. */
 DLLM_DEVICE unit_place place_unit(const dllm_sm90_params &params, uint32_t unit)
 {
-    const auto row_tiles = static_cast<uint32_t>(params.row_tiles);
     const uint32_t group_units = row_group * static_cast<uint32_t>(params.splits);
     const uint32_t first = unit / group_units * row_group;
     const uint32_t inside = unit % group_units;
-    const uint32_t members = smaller(row_group, row_tiles - first);
+    const uint32_t members = smaller(row_group, row_tile_count() - first);
     unit_place place;
     place.row = static_cast<int32_t>(first + inside % members) * tile_rows;
     place.split = static_cast<int32_t>(inside / members);
@@ -157,7 +169,7 @@ DLLM_DEVICE unit_place place_unit(const dllm_sm90_params &params, uint32_t unit)
 
 DLLM_DEVICE uint32_t unit_count(const dllm_sm90_params &params)
 {
-    return static_cast<uint32_t>(params.row_tiles) * static_cast<uint32_t>(params.splits);
+    return row_tile_count() * static_cast<uint32_t>(params.splits);
 }
 
 DLLM_DEVICE uint32_t stage_bytes(const dllm_sm90_params &params)
@@ -195,7 +207,7 @@ DLLM_DEVICE void load_stage(const dllm_sm90_params &params, ring_place place, in
     tma_load(target, params.hidden, row, depth, full);
     target += hidden_bytes;
     for (int box = 0; box < boxes; box++) {
-        if (params.row_tiles == 1) {
+        if (row_tile_count() == 1) {
             tma_load_once(target, params.weight, column, depth, full);
         } else {
             tma_load(target, params.weight, column, depth, full);
@@ -285,7 +297,7 @@ DLLM_DEVICE void finish_tile(const dllm_sm90_params &params, uint32_t last_step)
 DLLM_DEVICE void multiply_rows(accumulators &sums, const dllm_sm90_params &params, int32_t row,
                                ring_place place)
 {
-    const int32_t rows = params.rows - row;
+    const int32_t rows = run_rows() - row;
     if (row_blocks == 1 || rows > 64 * (row_blocks - 1)) {
         multiply_tile<row_blocks>(sums, params, place);
     } else if (row_blocks == 2 || rows <= 64) {
@@ -368,7 +380,7 @@ DLLM_DEVICE void store_states(const dllm_sm90_params &params, const unit_place &
         dllm_row_state merged = quad_state(states[r], thread, r);
         if (shared) merged = state_merge(merged, shares()[lane_row(thread, r)]);
         const int32_t row = work.row + lane_row(thread, r);
-        if (thread % 4 == 0 && row < params.rows) {
+        if (thread % 4 == 0 && row < run_rows()) {
             params.states[work.split * params.state_stride + row] = merged;
         }
     }
@@ -397,7 +409,7 @@ DLLM_DEVICE void fold_unit(lane_state (&states)[lane_rows], const dllm_sm90_para
         multiply_rows(sums, params, work.row, place_step(params, tile * steps));
         warp_arrive(turn + 8 * (group ^ 1));
         finish_tile(params, (tile + 1) * steps - 1);
-        fold_tile(states, sums, params.rows - work.row, column, work.column_end);
+        fold_tile(states, sums, run_rows() - work.row, column, work.column_end);
         tile += 2;
     }
 }
@@ -434,6 +446,7 @@ DLLM_DEVICE void prepare_shared(const dllm_sm90_params &params)
     if (threadIdx.x == 0) {
         constexpr uint32_t warps = group_threads / warp_lanes;
         const uint32_t barriers = shared_base();
+        run_rows() = static_cast<int32_t>(row_count(params));
         for (int stage = 0; stage < params.stages; stage++) {
             mbarrier_init(barriers + 8 * stage, 1);
             mbarrier_init(barriers + empty_at + 8 * stage, warps);

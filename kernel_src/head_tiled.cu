@@ -5,7 +5,7 @@
  *
  * hidden   (source_rows, depth) DLLM_HIDDEN_TYPE, row-major, hidden_stride elements apart
  * weight   (vocab, depth) DLLM_WEIGHT_TYPE, row-major, weight_stride elements apart
- * states   [splits][state_stride]; row r of split s is written when r < rows, nothing else is
+ * states   [splits][state_stride]; row r of split s is written when r < row_count, nothing else is
  * Grid     splits * ceil(rows / tile_rows) blocks, block = split * row_tiles + row_tile, so that
  *          blocks that run together share a range of the weight. 256 threads as 16 x 16: thread
  *          (y, x) has tile_rows / 16 neighbouring rows and, of every 64 columns, 4 x .. 4 x + 3.
@@ -144,17 +144,18 @@ DLLM_DEVICE void store_slice(float (&tile)[tile_depth][LINES + pad],
 using hidden_share = slice_share<hidden_element, tile_rows>;
 using weight_share = slice_share<weight_element, tile_vocab>;
 
-/* The thread's hidden lines, by the row index; rows outside the source or beyond `rows` are none.
+/* The thread's hidden lines, by the row index; rows outside the source or beyond the last are none.
  */
 DLLM_DEVICE void point_at_rows(hidden_share &share, const dllm_head_params &params,
                                int64_t first_row)
 {
+    const int64_t rows = row_count(params);
 #pragma unroll
     for (int i = 0; i < share.count; i++) {
         const int line = quad_line<hidden_element, tile_rows>(i);
         const int64_t row = first_row + line;
         int64_t source = -1;
-        if (line < tile_rows && row < params.rows) {
+        if (line < tile_rows && row < rows) {
             source = source_row(params.row_index, params.row_index_is_64, params.source_rows, row);
         }
         share.lines[i] = source < 0 ? nullptr
@@ -251,6 +252,8 @@ extern "C" __global__ void __launch_bounds__(block_threads, 2)
     const int64_t split = blockIdx.x / row_tiles; /* 32-bit division: row_tiles <= grid */
     const int64_t row_tile = blockIdx.x % row_tiles;
     const int64_t first_row = row_tile * tile_rows;
+    const int64_t rows = row_count(params);
+    if (first_row >= rows) return;
 
     dllm_row_state states[thread_rows];
 #pragma unroll
@@ -262,7 +265,7 @@ extern "C" __global__ void __launch_bounds__(block_threads, 2)
     for (int i = 0; i < thread_rows; i++) {
         const dllm_row_state merged = lanes_merge<side>(states[i]);
         const int64_t row = first_row + threadIdx.x / side * thread_rows + i;
-        if (threadIdx.x % side == 0 && row < params.rows) {
+        if (threadIdx.x % side == 0 && row < rows) {
             params.states[split * params.state_stride + row] = merged;
         }
     }

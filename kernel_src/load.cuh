@@ -6,6 +6,14 @@
 
 #include "base.cuh"
 
+/** Rows of the run: what the host says, or the device if that is less, and never below 0. */
+template <typename Params> DLLM_DEVICE int64_t row_count(const Params &params)
+{
+    if (params.rows_device == nullptr) return params.rows;
+    const int64_t counted = smaller<int64_t>(*params.rows_device, params.rows);
+    return counted < 0 ? 0 : counted;
+}
+
 /** The source row of row `row`, or -1 if the index is outside the source. */
 DLLM_DEVICE int64_t source_row(const void *row_index, int32_t index_is_64, int64_t source_rows,
                                int64_t row)

@@ -37,8 +37,9 @@ typedef struct dllm_row_state {
 typedef struct dllm_head_params {
     const void *hidden;
     const void *weight;
-    const void *row_index;  /* NULL: row r is source row r */
-    dllm_row_state *states; /* [splits][state_stride] */
+    const void *row_index;      /* NULL: row r is source row r */
+    const int64_t *rows_device; /* (1) the row count, at most rows; NULL: it is rows */
+    dllm_row_state *states;     /* [splits][state_stride] */
     int64_t hidden_stride;
     int64_t weight_stride;
     int64_t rows;
@@ -50,15 +51,18 @@ typedef struct dllm_head_params {
     int32_t split_columns; /* columns of a split; the last may be short */
 } dllm_head_params;
 
-/** Arguments of sampler_stream: a block of columns of logits, all of them or one chunk. */
+/** Arguments of sampler_stream: all of the logits, or a chunk of rows and columns. */
 typedef struct dllm_sampler_params {
-    const void *logits; /* points at column `column_begin` of source row 0 */
+    const void *logits; /* points at column `column_begin` of source row `row_begin` */
     const void *row_index;
+    const int64_t *rows_device;
     dllm_row_state *states; /* [splits][state_stride] */
     int64_t logits_stride;
     int64_t rows;
     int64_t source_rows;
     int64_t state_stride;
+    int64_t row_begin; /* the first row of this launch: 0, or the chunk's */
+    int32_t row_limit; /* rows of this launch */
     int32_t row_index_is_64;
     int32_t column_begin; /* column of the first logit: 0, or the chunk's */
     int32_t columns;      /* candidates in this block */
@@ -70,6 +74,7 @@ typedef struct dllm_sampler_params {
 typedef struct dllm_combine_params {
     const dllm_row_state *states; /* [splits][state_stride] */
     const void *row_index;
+    const int64_t *rows_device;
     void *argmax;
     float *max;
     float *lse;
@@ -87,6 +92,7 @@ typedef struct dllm_combine_params {
 typedef struct dllm_gather_params {
     const void *source;
     const void *row_index;
+    const int64_t *rows_device;
     void *packed; /* (rows, packed_stride) of the same type, 16-byte aligned */
     int64_t source_stride;
     int64_t packed_stride;
@@ -98,16 +104,16 @@ typedef struct dllm_gather_params {
 
 #ifdef __cplusplus
 static_assert(sizeof(dllm_row_state) == 16, "a state is read and written as one 16-byte word");
-static_assert(sizeof(dllm_head_params) == 88, "host and device must agree on the layout");
-static_assert(sizeof(dllm_sampler_params) == 80, "host and device must agree on the layout");
-static_assert(sizeof(dllm_combine_params) == 96, "host and device must agree on the layout");
-static_assert(sizeof(dllm_gather_params) == 64, "host and device must agree on the layout");
+static_assert(sizeof(dllm_head_params) == 96, "host and device must agree on the layout");
+static_assert(sizeof(dllm_sampler_params) == 96, "host and device must agree on the layout");
+static_assert(sizeof(dllm_combine_params) == 104, "host and device must agree on the layout");
+static_assert(sizeof(dllm_gather_params) == 72, "host and device must agree on the layout");
 #else
 _Static_assert(sizeof(dllm_row_state) == 16, "a state is read and written as one 16-byte word");
-_Static_assert(sizeof(dllm_head_params) == 88, "host and device must agree on the layout");
-_Static_assert(sizeof(dllm_sampler_params) == 80, "host and device must agree on the layout");
-_Static_assert(sizeof(dllm_combine_params) == 96, "host and device must agree on the layout");
-_Static_assert(sizeof(dllm_gather_params) == 64, "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_head_params) == 96, "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_sampler_params) == 96, "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_combine_params) == 104, "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_gather_params) == 72, "host and device must agree on the layout");
 #endif
 
 #endif

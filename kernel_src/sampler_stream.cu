@@ -6,11 +6,11 @@
  * logits   (source_rows, columns) DLLM_LOGITS_TYPE, row-major, logits_stride elements apart; rows
  *          need no more alignment than an element. Column 0 here is column column_begin of the
  *          vocabulary, so that logits may come chunk by chunk.
- * states   [splits][state_stride]; row r of split s is written when r < rows, nothing else is.
+ * states   [splits][state_stride]; row r of split s is written when r < row_count, nothing else is.
  *          With `continues` they are read first, and the columns here come after theirs.
- * Grid     splits * rows blocks, block = split * rows + row. 128 threads; a packet is 16 bytes of
- *          logits, and thread t has the packets t, t + 128, ... of its split. Shares follow
- *          columns, not addresses: a row has the same bits wherever it lies in memory.
+ * Grid     splits * row_limit blocks, block = split * row_limit + row - row_begin. 128 threads; a
+ *          packet is 16 bytes of logits, and thread t has the packets t, t + 128, ... of its split.
+ *          Shares follow columns, not addresses: a row has the same bits wherever it lies in memory.
  * Shared   4 states, for the merge over the warps. Barriers: all threads, once, inside that merge.
  * Limits   split_columns a multiple of 16, at most 2^20 (no sum gets more than 1,024 terms)
  * Source   numerics.md 2, 6, 12, 14
@@ -164,7 +164,7 @@ DLLM_DEVICE row_part find_part(const dllm_sampler_params &params, int64_t split,
     const int64_t end = smaller<int64_t>(begin + params.split_columns, params.columns);
     row_part part;
     part.logits = static_cast<const logit_element *>(params.logits);
-    if (source >= 0) part.logits += source * params.logits_stride;
+    if (source >= 0) part.logits += (source - params.row_begin) * params.logits_stride;
     part.phase =
         static_cast<uint32_t>(reinterpret_cast<uint64_t>(part.logits) % 16 / sizeof(logit_element));
     part.begin = static_cast<uint32_t>(begin);
@@ -178,9 +178,10 @@ extern "C" __global__ void __launch_bounds__(block_threads)
 {
     griddepcontrol_wait();
     __shared__ dllm_row_state scratch[block_threads / warp_lanes];
-    const uint32_t rows = static_cast<uint32_t>(params.rows); /* not above the grid */
+    const uint32_t rows = static_cast<uint32_t>(params.row_limit);
     const int64_t split = blockIdx.x / rows;
-    const int64_t row = blockIdx.x % rows;
+    const int64_t row = params.row_begin + blockIdx.x % rows;
+    if (row >= row_count(params)) return;
     const row_part part = find_part(params, split, row);
     const dllm_row_state mine = part.phase == 0 ? fold_part<false>(part) : fold_part<true>(part);
     griddepcontrol_launch_dependents();

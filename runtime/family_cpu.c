@@ -39,12 +39,22 @@ static size_t sampler_workspace(const dllm_problem *problem, const dllm_choice *
     return dllm__cpu_sampler_workspace(problem, choice->splits);
 }
 
+/* The call with the rows that rows_device names, as the kernels read it. */
+static dllm_row_call counted(const dllm_row_call *call)
+{
+    dllm_row_call out = *call;
+    if (call->rows_device && *call->rows_device < out.rows)
+        out.rows = *call->rows_device < 0 ? 0 : *call->rows_device;
+    return out;
+}
+
 static dllm_status head_run(const dllm_plan *plan, const dllm_plan_entry *entry,
                             const dllm_row_call *call, dllm_stream stream)
 {
     (void)entry;
     (void)stream;
-    dllm__cpu_head_run(plan->context->pool, &plan->problem, call);
+    const dllm_row_call rows = counted(call);
+    dllm__cpu_head_run(plan->context->pool, &plan->problem, &rows);
     return DLLM_OK;
 }
 
@@ -53,7 +63,8 @@ static dllm_status sampler_run(const dllm_plan *plan, const dllm_plan_entry *ent
 {
     (void)entry;
     (void)stream;
-    dllm__cpu_sampler_run(plan->context->pool, &plan->problem, call);
+    const dllm_row_call rows = counted(call);
+    dllm__cpu_sampler_run(plan->context->pool, &plan->problem, &rows);
     return DLLM_OK;
 }
 

@@ -3,7 +3,8 @@
  *
  * Workspace: states [split][rows], which each chunk merges into; the gathered rows (with a row
  * index), cuBLAS's scratch, the chunk of logits. Rows are the outer loop, so that a chunk of hidden
- * rows stays in the L2 cache.
+ * rows stays in the L2 cache. With a row count in device memory cuBLAS multiplies all rows of the call,
+ * and those from the count on are not folded.
  */
 #include "family_list.h"
 #include "family_parts.h"
@@ -83,25 +84,25 @@ static dllm_status prepare(dllm_plan *plan, dllm_plan_entry *entry)
     return dllm__gemm_create(&entry->gemm, plan->context, &shape);
 }
 
-/* One chunk: its product, then its states. `product` has the rows' pointers filled in. */
+/* One chunk: its product, then its states; `rows_product` and `rows` have what its rows share. */
 static dllm_status run_chunk(const dllm_plan *plan, const dllm_plan_entry *entry,
-                             const dllm_gemm_call *product, int column_begin,
-                             const dllm_logits_block *rows, dllm_stream stream)
+                             const dllm_row_call *call, const dllm_gemm_call *rows_product,
+                             const dllm_logits_block *rows, int column_begin, dllm_stream stream)
 {
     const dllm_problem *problem = &plan->problem;
     const dllm_choice *choice = &entry->choice;
     const int64_t weight_bytes = dllm__type_bytes(problem->weight_type);
     const int64_t left = problem->valid_vocab - column_begin;
-    dllm_gemm_call call = *product;
+    dllm_gemm_call product = *rows_product;
     dllm_logits_block fold = *rows;
-    call.columns = (int)(left < choice->chunk_vocab ? left : choice->chunk_vocab);
-    call.weight =
-        (const char *)product->weight + column_begin * product->weight_stride * weight_bytes;
-    DLLM_TRY(dllm__gemm_run(entry->gemm, &call, stream));
-    fold.columns = call.columns;
+    product.columns = (int)(left < choice->chunk_vocab ? left : choice->chunk_vocab);
+    product.weight =
+        (const char *)product.weight + column_begin * product.weight_stride * weight_bytes;
+    DLLM_TRY(dllm__gemm_run(entry->gemm, &product, stream));
+    fold.columns = product.columns;
     fold.column_begin = column_begin;
     fold.continues = column_begin > 0;
-    return dllm__launch_sampler(plan, entry, entry->kernels[0], &fold, stream);
+    return dllm__launch_sampler(plan, entry, call, &fold, stream);
 }
 
 static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
@@ -131,15 +132,13 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
         product.hidden = hidden + row * product.hidden_stride * hidden_bytes;
         const dllm_logits_block rows = {
             .logits = product.logits,
-            .states = (dllm_row_state *)(void *)call->workspace + row,
             .logits_stride = product.logits_stride,
+            .row_begin = row,
             .rows = product.rows,
-            .source_rows = product.rows,
-            .state_stride = call->rows,
             .dependent = true,
         };
         for (int64_t column = 0; column < problem->valid_vocab; column += choice->chunk_vocab)
-            DLLM_TRY(run_chunk(plan, entry, &product, (int)column, &rows, stream));
+            DLLM_TRY(run_chunk(plan, entry, call, &product, &rows, (int)column, stream));
     }
     return dllm__launch_combine(plan, entry->kernels[1], call, choice->splits, stream);
 }

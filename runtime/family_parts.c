@@ -106,6 +106,7 @@ dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function functio
     dllm_combine_params params = {
         .states = (const dllm_row_state *)(const void *)call->workspace,
         .row_index = call->row_index,
+        .rows_device = call->rows_device,
         .argmax = call->argmax,
         .max = call->max,
         .lse = call->lse,
@@ -131,6 +132,7 @@ dllm_status dllm__launch_head(const dllm_plan *plan, const dllm_plan_entry *entr
         .hidden = call->hidden,
         .weight = call->weight,
         .row_index = call->row_index,
+        .rows_device = call->rows_device,
         .states = (dllm_row_state *)(void *)call->workspace,
         .hidden_stride = call->hidden_stride,
         .weight_stride = call->weight_stride,
@@ -168,17 +170,20 @@ void dllm__split_sampler(dllm_choice *choice, int64_t rows, int64_t columns, dll
 }
 
 dllm_status dllm__launch_sampler(const dllm_plan *plan, const dllm_plan_entry *entry,
-                                 dllm_cu_function function, const dllm_logits_block *block,
+                                 const dllm_row_call *call, const dllm_logits_block *block,
                                  dllm_stream stream)
 {
     dllm_sampler_params params = {
         .logits = block->logits,
         .row_index = block->row_index,
-        .states = block->states,
+        .rows_device = call->rows_device,
+        .states = (dllm_row_state *)(void *)call->workspace,
         .logits_stride = block->logits_stride,
-        .rows = block->rows,
-        .source_rows = block->source_rows,
-        .state_stride = block->state_stride,
+        .rows = call->rows,
+        .source_rows = call->source_rows,
+        .state_stride = call->rows,
+        .row_begin = block->row_begin,
+        .row_limit = (int32_t)block->rows,
         .row_index_is_64 = plan->problem.index_type == DLLM_INT64,
         .column_begin = block->column_begin,
         .columns = block->columns,
@@ -187,5 +192,5 @@ dllm_status dllm__launch_sampler(const dllm_plan *plan, const dllm_plan_entry *e
     };
     const dllm_grid grid = {block->rows * entry->choice.splits, DLLM_SAMPLER_THREADS, 0,
                             block->dependent};
-    return dllm__launch(plan, function, &grid, &params, stream);
+    return dllm__launch(plan, entry->kernels[0], &grid, &params, stream);
 }

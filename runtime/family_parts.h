@@ -63,11 +63,9 @@ dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function functio
 typedef struct dllm_logits_block {
     const void *logits;
     const void *row_index;
-    dllm_row_state *states;
     int64_t logits_stride;
+    int64_t row_begin; /* row of the call that the first logits are of */
     int64_t rows;
-    int64_t source_rows;
-    int64_t state_stride;
     int column_begin;
     int columns;
     bool continues; /* the states of earlier columns are there */
@@ -87,9 +85,9 @@ void dllm__sampler_spec(dllm_kernel_spec *out, dllm_type logits_type);
 void dllm__split_sampler(dllm_choice *choice, int64_t rows, int64_t columns, dllm_type type,
                          const dllm_device *device);
 
-/** Launches the sampler kernel over rows x splits; combine is not launched. */
+/** Launches the sampler kernel over rows x splits of a call; combine is not launched. */
 dllm_status dllm__launch_sampler(const dllm_plan *plan, const dllm_plan_entry *entry,
-                                 dllm_cu_function function, const dllm_logits_block *block,
+                                 const dllm_row_call *call, const dllm_logits_block *block,
                                  dllm_stream stream);
 
 #endif

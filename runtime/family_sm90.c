@@ -193,17 +193,17 @@ static dllm_status run_head(const dllm_plan *plan, const dllm_plan_entry *entry,
     const dllm_choice *choice = &entry->choice;
     dllm_sm90_params params = {
         .states = (dllm_row_state *)(void *)call->workspace,
+        .rows_device = call->rows_device,
         .state_stride = call->rows,
         .rows = (int32_t)call->rows,
         .valid_vocab = (int32_t)plan->problem.valid_vocab,
         .depth = (int32_t)plan->problem.depth,
         .split_columns = choice->split_columns,
-        .row_tiles = (int32_t)row_tiles(choice, call->rows),
         .splits = choice->splits,
         .hidden_rows = hidden_rows(choice, call->rows),
         .stages = choice->stages,
     };
-    const int64_t units = (int64_t)params.row_tiles * params.splits;
+    const int64_t units = row_tiles(choice, call->rows) * params.splits;
     const dllm_grid grid = {smaller(units, plan->context->device.multiprocessors),
                             DLLM_SM90_THREADS, shared_bytes_for(choice, call->rows), false};
     DLLM_TRY(encode_maps(&params, plan, call));

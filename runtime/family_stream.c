@@ -37,14 +37,11 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
     const dllm_logits_block block = {
         .logits = call->hidden,
         .row_index = call->row_index,
-        .states = (dllm_row_state *)(void *)call->workspace,
         .logits_stride = call->hidden_stride,
         .rows = call->rows,
-        .source_rows = call->source_rows,
-        .state_stride = call->rows,
         .columns = (int)plan->problem.valid_vocab,
     };
-    DLLM_TRY(dllm__launch_sampler(plan, entry, entry->kernels[0], &block, stream));
+    DLLM_TRY(dllm__launch_sampler(plan, entry, call, &block, stream));
     return dllm__launch_combine(plan, entry->kernels[1], call, entry->choice.splits, stream);
 }
 

@@ -31,6 +31,7 @@ dllm_status dllm__pack_rows(const dllm_plan *plan, dllm_cu_function function,
     dllm_gather_params params = {
         .source = call->hidden,
         .row_index = call->row_index,
+        .rows_device = call->rows_device,
         .packed = packed,
         .source_stride = call->hidden_stride,
         .packed_stride = dllm__packed_stride(&plan->problem),

@@ -18,7 +18,7 @@ enum {
     OUTPUTS_BUILT =
         DLLM_OUT_ARGMAX | DLLM_OUT_MAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS,
     OUTPUTS_KNOWN = DLLM_OUT_CANDIDATES * 2 - 1,
-    INPUTS_BUILT = DLLM_IN_ROW_INDEX,
+    INPUTS_BUILT = DLLM_IN_ROW_INDEX | DLLM_IN_ROWS_DEVICE,
     INPUTS_KNOWN = DLLM_IN_NOISE * 2 - 1,
     BEHAVIOUR_BUILT = 0,
     BEHAVIOUR_KNOWN = DLLM_PARTIAL_STATE * 2 - 1,
@@ -46,15 +46,10 @@ static const bit_name output_names[] = {
 };
 
 static const bit_name input_names[] = {
-    {DLLM_IN_ROWS_DEVICE, "rows_device"},
-    {DLLM_IN_TARGET, "target"},
-    {DLLM_IN_TEMPERATURE, "temperature"},
-    {DLLM_IN_BIAS, "bias"},
-    {DLLM_IN_SUPPRESS, "suppress"},
-    {DLLM_IN_PENALTY, "penalty"},
-    {DLLM_IN_ROW_KEY, "row_key"},
-    {DLLM_IN_NOISE, "noise"},
-    {0, NULL},
+    {DLLM_IN_TARGET, "target"},   {DLLM_IN_TEMPERATURE, "temperature"},
+    {DLLM_IN_BIAS, "bias"},       {DLLM_IN_SUPPRESS, "suppress"},
+    {DLLM_IN_PENALTY, "penalty"}, {DLLM_IN_ROW_KEY, "row_key"},
+    {DLLM_IN_NOISE, "noise"},     {0, NULL},
 };
 
 static const bit_name behaviour_names[] = {

@@ -40,8 +40,9 @@ typedef struct dllm_row_call {
     const void *weight; /* sampler: NULL */
     int64_t hidden_stride;
     int64_t weight_stride;
-    const void *row_index; /* NULL: row r is source row r */
-    int64_t source_rows;   /* without row_index: rows */
+    const void *row_index;      /* NULL: row r is source row r */
+    int64_t source_rows;        /* without row_index: rows */
+    const int64_t *rows_device; /* NULL: there are rows of them, else at most */
     char *workspace;
     void *argmax;
     float *max;

@@ -104,6 +104,10 @@ static dllm_status check_inputs(const dllm_problem *problem, const dllm_head_buf
             return dllm__fail(DLLM_INVALID_ARGUMENT,
                               "%s is given, but the plan was not prepared for that input",
                               inputs[i].name);
+    if ((uintptr_t)buffers->rows_device % sizeof *buffers->rows_device)
+        return dllm__fail(DLLM_INVALID_ARGUMENT,
+                          "rows_device at %p is not aligned to its 8-byte element",
+                          (const void *)buffers->rows_device);
     if (!buffers->row_index) return DLLM_OK;
     const unsigned index_bytes = problem->index_type == DLLM_INT64 ? 8 : 4;
     if ((uintptr_t)buffers->row_index % index_bytes)
@@ -136,6 +140,7 @@ static dllm_status make_call(dllm_row_call *out, const dllm_problem *problem,
         .weight_stride = buffers->weight_stride,
         .row_index = buffers->row_index,
         .source_rows = buffers->row_index ? buffers->source_rows : buffers->rows,
+        .rows_device = buffers->rows_device,
         .workspace = buffers->workspace,
         .argmax = buffers->argmax,
         .max = buffers->max,

@@ -1,5 +1,6 @@
 /*
- * gpu_graph.c - a captured run replays with other data and gives the bits of a direct run
+ * gpu_graph.c - a captured run replays with other data and another row count, and gives the bits of a
+ * direct run
  *
  * Exit 77 without a device.
  */
@@ -56,7 +57,7 @@ static void write_random(void *device, size_t count, uint64_t seed)
 typedef struct head {
     dllm_plan *plan;
     dllm_head_buffers buffers;
-    void *hidden, *weight, *answers;
+    void *hidden, *weight, *answers, *rows;
 } head;
 
 static bool head_open(head *out, const char *family)
@@ -67,6 +68,7 @@ static bool head_open(head *out, const char *family)
     options.rows_max = ROWS;
     options.hidden_type = options.weight_type = DLLM_BF16;
     options.outputs = DLLM_OUT_ARGMAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE;
+    options.inputs = DLLM_IN_ROWS_DEVICE;
     options.family = family;
     const dllm_status status = dllm_head_prepare(&out->plan, context, &options);
     if (status == DLLM_UNSUPPORTED || status == DLLM_LIBRARY_MISSING) return false;
@@ -74,17 +76,19 @@ static bool head_open(head *out, const char *family)
     out->hidden = device_allocate(&memory, sizeof(uint16_t) * ROWS * DEPTH);
     out->weight = device_allocate(&memory, sizeof(uint16_t) * VOCAB * DEPTH);
     out->answers = device_allocate(&memory, sizeof(answer));
+    out->rows = device_allocate(&memory, sizeof(int64_t));
     const size_t workspace_bytes = dllm_plan_workspace_bytes(out->plan);
     out->buffers = (dllm_head_buffers)DLLM_HEAD_BUFFERS_INIT;
     out->buffers.rows = ROWS;
     out->buffers.hidden = out->hidden;
     out->buffers.weight = out->weight;
+    out->buffers.rows_device = out->rows;
     out->buffers.argmax = out->answers;
     out->buffers.lse = (float *)out->answers + ROWS;
     out->buffers.confidence = (float *)out->answers + (ptrdiff_t)2 * ROWS;
     out->buffers.workspace = device_allocate(&memory, workspace_bytes);
     out->buffers.workspace_bytes = workspace_bytes;
-    ck_assert(out->hidden && out->weight && out->answers && out->buffers.workspace);
+    ck_assert(out->hidden && out->weight && out->answers && out->rows && out->buffers.workspace);
     write_random(out->weight, (size_t)VOCAB * DEPTH, 1);
     write_random(out->hidden, (size_t)ROWS * DEPTH, 2);
     return true;
@@ -93,10 +97,16 @@ static bool head_open(head *out, const char *family)
 static void head_close(head *closed)
 {
     device_free(&memory, closed->buffers.workspace);
+    device_free(&memory, closed->rows);
     device_free(&memory, closed->answers);
     device_free(&memory, closed->weight);
     device_free(&memory, closed->hidden);
     dllm_plan_destroy(closed->plan);
+}
+
+static void set_rows(head *ran, int64_t rows)
+{
+    ck_assert(device_write(&memory, ran->rows, &rows, sizeof rows));
 }
 
 /* Poisons the answers, runs the graph or, without one, the plan, and reads them. */
@@ -112,26 +122,38 @@ static void run(answer *out, head *ran, void *graph)
     ck_assert(device_read(&memory, out, ran->answers, sizeof *out));
 }
 
+static bool is_poison(uint32_t bits)
+{
+    return bits == 0xffffffffu;
+}
+
 START_TEST(replay_gives_the_bits_of_a_direct_run)
 {
+    static const int64_t counts[] = {ROWS, 1, 0, 65, ROWS - 1};
     static answer direct, replayed, before;
     head ran;
     void *graph;
     if (!head_open(&ran, families[_i])) return;
+    set_rows(&ran, ROWS);
     ck_assert_msg(device_capture_begin(&memory, stream), "%s", memory.message);
     ck_assert_msg(dllm_head_run(ran.plan, &ran.buffers, stream) == DLLM_OK, "%s: %s", families[_i],
                   dllm_last_error());
     ck_assert_msg(device_capture_end(&memory, stream, &graph), "%s: %s", families[_i],
                   memory.message);
     run(&before, &ran, graph);
-    for (uint64_t seed = 3; seed < 6; seed++) {
+    for (uint64_t seed = 3; seed < 8; seed++) {
+        const int64_t rows = counts[seed - 3];
         write_random(ran.hidden, (size_t)ROWS * DEPTH, seed);
+        set_rows(&ran, rows);
         run(&direct, &ran, NULL);
         run(&replayed, &ran, graph);
         ck_assert_msg(memcmp(direct.bits, replayed.bits, sizeof direct.bits) == 0, "%s: seed %d",
                       families[_i], (int)seed);
         ck_assert_msg(memcmp(before.bits, replayed.bits, sizeof before.bits) != 0,
                       "%s: data did not matter", families[_i]);
+        for (int r = 0; r < ROWS; r++)
+            ck_assert_msg(is_poison(replayed.bits[0][r]) == (r >= rows), "%s: row %d of %lld",
+                          families[_i], r, (long long)rows);
     }
     device_graph_destroy(&memory, graph);
     head_close(&ran);

@@ -157,6 +157,40 @@ START_TEST(a_row_has_the_same_bits_whatever_the_row_count)
 }
 END_TEST
 
+/* From a count in device memory, outside 0 .. rows too; row_run sees that no other row is written. */
+START_TEST(a_row_count_of_the_device_gives_the_same_bits)
+{
+    static const int64_t counts[] = {-3, 0, 1, 17, 64, PLACE_ROWS - 1, PLACE_ROWS, INT64_MAX};
+    static const int64_t reversed[] = {132, 131, 130, 3, 2, 1, 0, -1};
+    int64_t index[PLACE_ROWS];
+    const row_shape shape = many_rows();
+    row_data data;
+    dllm_message why;
+    ck_assert(row_data_make(&data, &shape));
+    data.problem.family = setup.families[_i];
+    for (int64_t r = 0; r < PLACE_ROWS; r++)
+        index[r] = reversed[r % 8];
+    data.problem.source_rows = PLACE_ROWS;
+    for (int gathered = 0; gathered < 2; gathered++) {
+        row_result all;
+        data.problem.rows_device = NULL;
+        if (gathered) data.problem.row_index = index;
+        run(&all, &data.problem);
+        for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+            row_result some;
+            data.problem.rows_device = &counts[c];
+            run(&some, &data.problem);
+            for (int64_t r = 0; r < row_problem_written(&data.problem); r++)
+                ck_assert_msg(row_bits_equal(&all, r, &some, r, &why), "%s, count %lld: %s",
+                              setup.families[_i], (long long)counts[c], why.text);
+            row_result_release(&some);
+        }
+        row_result_release(&all);
+    }
+    row_data_release(&data);
+}
+END_TEST
+
 /* Floats may move within their tolerance when other outputs are asked for, ids and flags may not. */
 START_TEST(an_output_alone_is_right_too)
 {
@@ -221,5 +255,6 @@ void row_suite_add(Suite *suite, const row_suite_setup *with)
     tcase_add_loop_test(bits, a_row_has_the_same_bits_at_every_place, 0, families);
     tcase_add_loop_test(bits, a_row_has_the_same_bits_whatever_the_row_count, 0,
                         with->steady_families);
+    tcase_add_loop_test(bits, a_row_count_of_the_device_gives_the_same_bits, 0, families);
     suite_add_tcase(suite, bits);
 }

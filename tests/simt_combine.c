@@ -197,6 +197,20 @@ START_TEST(flags_rows_outside_the_source)
 }
 END_TEST
 
+START_TEST(takes_the_row_count_of_the_device)
+{
+    const int64_t rows = 2;
+    bench b;
+    make_bench(&b, 2);
+    fill_rows(&b, 2);
+    b.params.rows_device = &rows;
+    run_bench(&b, "combine_all_id8");
+    ck_assert_int_ne(wide_id(&b, 1), poisoned_id);
+    ck_assert_int_eq(wide_id(&b, 2), poisoned_id);
+    free_bench(&b);
+}
+END_TEST
+
 /* Four rows a block: the last block has warps without a row. */
 START_TEST(writes_no_row_beyond_the_last)
 {
@@ -283,6 +297,27 @@ START_TEST(gathers_rows_and_zeros)
 }
 END_TEST
 
+START_TEST(gathers_no_row_from_the_device_count_on)
+{
+    const int32_t index[PACKED] = {3, 2, 1, 0};
+    const int64_t rows = 3;
+    const uint32_t source[SOURCES] = {10, 11, 12, 13, 14};
+    uint32_t packed[PACKED] = {0, 0, 0, 99};
+    const dllm_gather_params params = {.source = source,
+                                       .row_index = index,
+                                       .rows_device = &rows,
+                                       .packed = packed,
+                                       .source_stride = 1,
+                                       .packed_stride = 1,
+                                       .rows = PACKED,
+                                       .source_rows = SOURCES,
+                                       .depth = 1};
+    launch("gather_4", &params, PACKED);
+    ck_assert_uint_eq(packed[2], 11);
+    ck_assert_uint_eq(packed[3], 99);
+}
+END_TEST
+
 static Suite *combine_suite(void)
 {
     Suite *suite = suite_create("simt_combine");
@@ -296,7 +331,9 @@ static Suite *combine_suite(void)
                         sizeof alone / sizeof alone[0]);
     tcase_add_test(combine, flags_rows_outside_the_source);
     tcase_add_test(combine, writes_no_row_beyond_the_last);
+    tcase_add_test(combine, takes_the_row_count_of_the_device);
     tcase_add_loop_test(gather, gathers_rows_and_zeros, 0, sizeof copies / sizeof copies[0]);
+    tcase_add_test(gather, gathers_no_row_from_the_device_count_on);
     suite_add_tcase(suite, combine);
     suite_add_tcase(suite, gather);
     return suite;

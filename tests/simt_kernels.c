@@ -289,6 +289,29 @@ START_TEST(a_row_has_the_same_bits_whatever_the_row_count)
 }
 END_TEST
 
+START_TEST(rows_from_the_device_count_on_are_left_alone)
+{
+    static const int64_t counts[] = {-1, 0, 1, 16, 36, 37, INT64_MAX};
+    simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 2};
+    const row_shape shape = plain_shape(choice.kernel);
+    row_data data;
+    row_result all;
+    make_data(&data, &shape);
+    run(&all, &data, &choice);
+    if (!shape.is_head) choice.chunk_rows = 16;
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        row_result some;
+        data.problem.rows_device = &counts[c];
+        run(&some, &data, &choice);
+        for (int64_t r = 0; r < row_problem_written(&data.problem); r++)
+            compare_bits(&all, r, &some, r, choice.kernel->name);
+        row_result_release(&some);
+    }
+    row_result_release(&all);
+    row_data_release(&data);
+}
+END_TEST
+
 /* A missing barrier shows when the last thread goes first. */
 START_TEST(the_order_of_threads_changes_no_bit)
 {
@@ -403,6 +426,7 @@ static Suite *kernels_suite(void)
     tcase_add_loop_test(values, sampler_takes_long_rows_at_any_address, 0, 5);
     tcase_add_loop_test(bits, a_row_has_the_same_bits_at_every_place, 0, variants);
     tcase_add_loop_test(bits, a_row_has_the_same_bits_whatever_the_row_count, 0, variants);
+    tcase_add_loop_test(bits, rows_from_the_device_count_on_are_left_alone, 0, variants);
     tcase_add_loop_test(bits, the_order_of_threads_changes_no_bit, 0, variants);
     tcase_add_loop_test(bits, splits_change_neither_id_nor_maximum, 0, variants);
     suite_add_tcase(suite, values);

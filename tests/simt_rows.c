@@ -200,6 +200,7 @@ static bool run_head(session *run)
     const dllm_head_params params = {.hidden = run->hidden.data,
                                      .weight = run->weight.data,
                                      .row_index = run->row_index.data,
+                                     .rows_device = p->rows_device,
                                      .states = run->states,
                                      .hidden_stride = run->hidden_stride,
                                      .weight_stride = run->weight_stride,
@@ -213,6 +214,24 @@ static bool run_head(session *run)
     return launch(run, kernel, &params, run->splits * ceil_div(p->rows, tile_rows));
 }
 
+/* A block of columns, all rows at once or chunk by chunk. */
+static bool run_sampler_rows(session *run, dllm_sampler_params params)
+{
+    const row_problem *p = run->problem;
+    const int64_t chunk = run->choice->chunk_rows ? run->choice->chunk_rows : p->rows;
+    for (int64_t begin = 0; begin < p->rows; begin += chunk) {
+        const int64_t rest = p->rows - begin;
+        params.logits =
+            run->hidden.data + (size_t)(begin * run->hidden_stride + params.column_begin) *
+                                   element_bytes(p->hidden_type);
+        params.row_begin = begin;
+        params.row_limit = (int32_t)(rest < chunk ? rest : chunk);
+        if (!launch(run, run->choice->kernel, &params, (int64_t)run->splits * params.row_limit))
+            return false;
+    }
+    return true;
+}
+
 /* All columns at once, or chunk by chunk, each merged with the states of those before it. */
 static bool run_sampler(session *run)
 {
@@ -220,6 +239,7 @@ static bool run_sampler(session *run)
     const int64_t chunk =
         run->choice->chunk_columns ? run->choice->chunk_columns : run->valid_vocab;
     dllm_sampler_params params = {.row_index = run->row_index.data,
+                                  .rows_device = p->rows_device,
                                   .states = run->states,
                                   .logits_stride = run->hidden_stride,
                                   .rows = p->rows,
@@ -229,11 +249,10 @@ static bool run_sampler(session *run)
                                   .split_columns = run->split_columns};
     for (int64_t begin = 0; begin < run->valid_vocab; begin += chunk) {
         const int64_t rest = run->valid_vocab - begin;
-        params.logits = run->hidden.data + (size_t)begin * element_bytes(p->hidden_type);
         params.column_begin = (int32_t)begin;
         params.columns = (int32_t)(rest < chunk ? rest : chunk);
         params.continues = begin > 0;
-        if (!launch(run, run->choice->kernel, &params, run->splits * p->rows)) return false;
+        if (!run_sampler_rows(run, params)) return false;
     }
     return true;
 }
@@ -252,6 +271,7 @@ static bool run_combine(session *run)
     }
     const dllm_combine_params params = {.states = run->states,
                                         .row_index = run->row_index.data,
+                                        .rows_device = p->rows_device,
                                         .argmax = result->data[ROW_ARGMAX],
                                         .max = result->data[ROW_MAX],
                                         .lse = result->data[ROW_LSE],
@@ -269,12 +289,27 @@ static bool run_combine(session *run)
 /* A kernel writes states of existing rows and nothing else. */
 static bool spare_states_hold(session *run)
 {
-    const size_t row_bytes = (size_t)run->problem->rows * sizeof(dllm_row_state);
+    const int64_t written = row_problem_written(run->problem);
+    const size_t spare_bytes = (size_t)(run->state_stride - written) * sizeof(dllm_row_state);
     for (int32_t split = 0; split < run->splits; split++) {
         const unsigned char *spare =
-            (const unsigned char *)(run->states + split * run->state_stride) + row_bytes;
-        for (size_t i = 0; i < SPARE_STATES * sizeof(dllm_row_state); i++)
+            (const unsigned char *)(run->states + split * run->state_stride + written);
+        for (size_t i = 0; i < spare_bytes; i++)
             if (spare[i] != POISON) return REFUSE(run, "split %d: states beyond the rows", split);
+    }
+    return true;
+}
+
+/* As states, so outputs. */
+static bool spare_outputs_hold(session *run)
+{
+    const row_problem *p = run->problem;
+    for (int i = 0; i < ROW_OUTPUTS; i++) {
+        const size_t bytes = row_output_bytes(i, p->id_type);
+        const unsigned char *data = run->result->data[i];
+        for (size_t at = (size_t)row_problem_written(p) * bytes;
+             data && at < (size_t)p->rows * bytes; at++)
+            if (data[at] != POISON) return REFUSE(run, "%s beyond the rows", row_output_name(i));
     }
     return true;
 }
@@ -293,7 +328,7 @@ row_outcome simt_row_run(row_result *out, const row_problem *problem, const simt
     ck_assert_ptr_nonnull(run.states);
     memset(run.states, POISON, states * sizeof *run.states);
     const bool ran = (problem->is_head ? run_head(&run) : run_sampler(&run)) &&
-                     spare_states_hold(&run) && run_combine(&run);
+                     spare_states_hold(&run) && run_combine(&run) && spare_outputs_hold(&run);
     const bool held = is_unchanged(&run.hidden) && is_unchanged(&run.weight);
     if (ran && !held) (void)REFUSE(&run, "an input was changed");
     free(run.states);

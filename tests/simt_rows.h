@@ -15,6 +15,7 @@ typedef struct simt_choice {
     const simt_variant *kernel;
     int splits;            /* at least; 0 = 1. Fewer where the columns do not give as many */
     int64_t chunk_columns; /* sampler: logits come in chunks of so many columns; 0 = all at once */
+    int64_t chunk_rows;    /* sampler without a row index: and of so many rows; 0 = all at once */
     simt_order order;
 } simt_choice;
 

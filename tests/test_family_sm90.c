@@ -20,6 +20,7 @@ static dllm_plan plan;
 static struct {
     int count;
     const char *entries[LAUNCHES_MAX];
+    const int64_t *rows_device[LAUNCHES_MAX];
     fake_launch_record head;
     dllm_sm90_params params;
 } seen;
@@ -27,11 +28,18 @@ static struct {
 static void note_launch(void *user, const fake_launch_record *launch)
 {
     (void)user;
+    const void *params = launch->parameters[0];
+    const int64_t **rows_device = &seen.rows_device[seen.count];
     ck_assert_int_lt(seen.count, LAUNCHES_MAX);
     seen.entries[seen.count++] = launch->entry;
+    if (strcmp(launch->entry, "gather") == 0)
+        *rows_device = ((const dllm_gather_params *)params)->rows_device;
+    if (strcmp(launch->entry, "combine") == 0)
+        *rows_device = ((const dllm_combine_params *)params)->rows_device;
     if (strcmp(launch->entry, "head_sm90") != 0) return;
     seen.head = *launch;
-    memcpy(&seen.params, launch->parameters[0], sizeof seen.params);
+    memcpy(&seen.params, params, sizeof seen.params);
+    *rows_device = seen.params.rows_device;
 }
 
 static void load_kernels(dllm_plan_entry *entry, int shared_bytes)
@@ -105,11 +113,10 @@ START_TEST(units_cover_rows_and_columns)
     const dllm_sm90_params *p = &seen.params;
     const int tile_rows = plan.entries[0].choice.tile_rows;
     ck_assert_int_eq(p->rows, rows);
-    ck_assert_int_ge((int64_t)p->row_tiles * tile_rows, rows);
-    ck_assert_int_lt((int64_t)(p->row_tiles - 1) * tile_rows, rows);
     ck_assert_int_ge((int64_t)p->splits * p->split_columns, VOCAB);
     ck_assert_int_lt((int64_t)(p->splits - 1) * p->split_columns, VOCAB);
-    ck_assert_uint_le(seen.head.grid[0], (unsigned)(p->row_tiles * p->splits));
+    ck_assert_uint_le(seen.head.grid[0],
+                      (unsigned)((rows + tile_rows - 1) / tile_rows * p->splits));
     ck_assert_uint_le(seen.head.grid[0], MULTIPROCESSORS);
 }
 END_TEST
@@ -177,6 +184,21 @@ START_TEST(gathered_rows_are_packed_behind_the_states)
 }
 END_TEST
 
+START_TEST(every_kernel_has_the_row_count_of_the_device)
+{
+    static const int32_t index[3] = {2, 0, 1};
+    static const int64_t rows = 2;
+    make_plan(16, DLLM_IN_ROW_INDEX | DLLM_IN_ROWS_DEVICE);
+    dllm_row_call call = call_of(3);
+    call.row_index = index;
+    call.rows_device = &rows;
+    run(&call);
+    ck_assert_int_eq(seen.count, 3);
+    for (int i = 0; i < seen.count; i++)
+        ck_assert_msg(seen.rows_device[i] == &rows, "%s", seen.entries[i]);
+}
+END_TEST
+
 START_TEST(combine_hides_its_launch_behind_the_head)
 {
     make_plan(16, 0);
@@ -215,6 +237,7 @@ int main(void)
     tcase_add_test(group, maps_are_those_of_the_operands);
     tcase_add_test(group, fewer_rows_make_smaller_boxes);
     tcase_add_test(group, gathered_rows_are_packed_behind_the_states);
+    tcase_add_test(group, every_kernel_has_the_row_count_of_the_device);
     tcase_add_test(group, combine_hides_its_launch_behind_the_head);
     tcase_add_test(group, other_devices_and_types_are_refused);
     suite_add_tcase(suite, group);

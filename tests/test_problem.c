@@ -62,7 +62,7 @@ static const option_case option_cases[] = {
     INTEGER(outputs, DLLM_OUT_ENTROPY, DLLM_UNSUPPORTED, "entropy is not implemented"),
     INTEGER(outputs, DLLM_OUT_ARGMAX | DLLM_OUT_CANDIDATES, DLLM_UNSUPPORTED, "candidates"),
     INTEGER(inputs, DLLM_IN_BIAS, DLLM_UNSUPPORTED, "bias"),
-    INTEGER(inputs, DLLM_IN_ROWS_DEVICE, DLLM_UNSUPPORTED, "rows_device"),
+    INTEGER(inputs, DLLM_IN_TARGET, DLLM_UNSUPPORTED, "target"),
     INTEGER(inputs, 1u << 30, DLLM_INVALID_ARGUMENT, "inputs"),
     INTEGER(behaviour, DLLM_TEMPERED, DLLM_UNSUPPORTED, "tempered"),
     INTEGER(behaviour, DLLM_PARTIAL_STATE, DLLM_UNSUPPORTED, "partial_state"),
@@ -183,7 +183,7 @@ static dllm_problem head_problem(void)
 {
     dllm_head_options options = head_options();
     dllm_problem problem;
-    options.inputs = DLLM_IN_ROW_INDEX;
+    options.inputs = DLLM_IN_ROW_INDEX | DLLM_IN_ROWS_DEVICE;
     ck_assert_int_eq(dllm__head_problem(&problem, &options), DLLM_OK);
     return problem;
 }
@@ -297,6 +297,11 @@ static void a_misaligned_row_index(dllm_head_buffers *buffers)
     buffers->row_index = (const char *)row_index + 1;
 }
 
+static void a_misaligned_rows_device(dllm_head_buffers *buffers)
+{
+    buffers->rows_device = (const int64_t *)(const void *)(memory + 4);
+}
+
 static void a_seed_without_a_draw(dllm_head_buffers *buffers)
 {
     buffers->seed = (const uint64_t *)(const void *)memory;
@@ -323,6 +328,7 @@ static const struct {
     {"small_workspace", small_workspace, "workspace_bytes 4095"},
     {"an_input_not_prepared_for", an_input_not_prepared_for, "bias is given"},
     {"negative_source_rows", negative_source_rows, "source_rows -1"},
+    {"a_misaligned_rows_device", a_misaligned_rows_device, "rows_device at"},
     {"a_misaligned_row_index", a_misaligned_row_index, "row_index at"},
 };
 

@@ -37,6 +37,7 @@ static uint32_t input_bits(const row_problem *problem)
 {
     uint32_t bits = 0;
     if (problem->row_index) bits |= DLLM_IN_ROW_INDEX;
+    if (problem->rows_device) bits |= DLLM_IN_ROWS_DEVICE;
     if (problem->target) bits |= DLLM_IN_TARGET;
     if (problem->temperature) bits |= DLLM_IN_TEMPERATURE;
     if (problem->bias) bits |= DLLM_IN_BIAS;
@@ -171,6 +172,7 @@ static bool add_further_inputs(session *run)
     } inputs[] = {
         {run->converted[0], p->rows, row_id_bytes(p->index_type), PLACES(row_index)},
         {run->converted[1], p->rows, row_id_bytes(p->id_type), PLACES(target)},
+        {p->rows_device, 1, sizeof *p->rows_device, PLACES(rows_device)},
         {p->temperature, p->rows, sizeof *p->temperature, PLACES(temperature)},
         {p->bias, p->vocab, sizeof *p->bias, PLACES(bias)},
         {p->suppress, p->suppress_count, sizeof *p->suppress, PLACES(suppress)},
@@ -223,6 +225,12 @@ static bool build(session *run)
 
 /* ---- the call and the checks ---- */
 
+int64_t row_problem_written(const row_problem *problem)
+{
+    if (!problem->rows_device || *problem->rows_device > problem->rows) return problem->rows;
+    return *problem->rows_device < 0 ? 0 : *problem->rows_device;
+}
+
 static bool launch(session *run, const dllm_head_buffers *head, const dllm_sampler_buffers *sampler)
 {
     const dllm_status status = run->problem->is_head ? dllm_head_run(run->plan, head, NULL)
@@ -241,22 +249,27 @@ static bool poison_outputs(session *run, int byte)
     return filled || REFUSE(run, "%s", run->memory->message);
 }
 
-/* Reads an output of the first run, or compares that of the second with it. */
-static bool collect(session *run, int output, bool first)
+/* Reads an output of the first run, or compares that of the second with it; behind the rows that are
+   written the poison must have stayed. */
+static bool collect(session *run, int output, int round)
 {
     const guarded_block *from = run->output[output];
+    const size_t written =
+        (size_t)row_problem_written(run->problem) * row_output_bytes(output, run->problem->id_type);
     bool equal = true;
     if (!guarded_holds(&run->guarded, from, row_output_name(output))) return false;
-    if (first)
-        return device_read(run->memory, run->result->data[output], from->data, from->bytes) ||
-               REFUSE(run, "%s", run->memory->message);
-    void *again = malloc(from->bytes + 1);
-    if (!again || !device_read(run->memory, again, from->data, from->bytes))
-        equal = REFUSE(run, "second run: %s", again ? run->memory->message : "out of memory");
-    else if (memcmp(again, run->result->data[output], from->bytes) != 0)
+    char *bytes = malloc(from->bytes + 1);
+    if (!bytes || !device_read(run->memory, bytes, from->data, from->bytes))
+        equal = REFUSE(run, "%s", bytes ? run->memory->message : "out of memory");
+    for (size_t i = written; equal && i < from->bytes; i++)
+        if ((unsigned char)bytes[i] != poison[round])
+            equal = REFUSE(run, "%s is written beyond the rows", row_output_name(output));
+    if (equal && round == 0)
+        memcpy(run->result->data[output], bytes, from->bytes);
+    else if (equal && memcmp(bytes, run->result->data[output], written) != 0)
         equal = REFUSE(run, "%s differs between two runs: not written, or not reproducible",
                        row_output_name(output));
-    free(again);
+    free(bytes);
     return equal;
 }
 
@@ -269,7 +282,7 @@ static bool run_twice(session *run)
             return false;
         if (!guarded_holds(&run->guarded, run->workspace, "the workspace")) return false;
         for (int output = 0; output < ROW_OUTPUTS; output++)
-            if (run->output[output] && !collect(run, output, i == 0)) return false;
+            if (run->output[output] && !collect(run, output, i)) return false;
     }
     /* no rows: null pointers everywhere are accepted */
     if (run->problem->rows == 0 && !launch(run, &no_head, &no_sampler)) return false;

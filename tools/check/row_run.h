@@ -32,7 +32,8 @@ typedef struct row_problem {
     int64_t weight_stride;
     const void *hidden; /* sampler: the logits */
     const void *weight;
-    const int64_t *row_index; /* converted to index_type */
+    const int64_t *row_index;   /* converted to index_type */
+    const int64_t *rows_device; /* (1) NULL = rows */
     uint32_t outputs;
     uint32_t behaviour;
     int32_t alignment_bytes;
@@ -69,6 +70,9 @@ typedef enum row_outcome {
 /** Prepares the problem's plan; prepare_bits are DLLM_PREPARE_ bits. */
 dllm_status row_prepare(dllm_plan **out, dllm_context *context, const row_problem *problem,
                         uint32_t prepare_bits);
+
+/** Rows that a run of the problem writes: those of rows_device, held within 0 .. rows. */
+int64_t row_problem_written(const row_problem *problem);
 
 /** Makes the call. Release out with row_result_release whatever is answered. */
 row_outcome row_run(row_result *out, device_memory *memory, dllm_context *context,
