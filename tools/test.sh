@@ -43,6 +43,7 @@ say "release build, and an installed copy of it"
 configure_and_build build/release -DDLLM_WERROR=ON
 configure_and_build build/library -DDLLM_WERROR=ON -DDLLM_TOOLS=OFF -DDLLM_TESTS=OFF
 sh tests/installed_app.sh build/release
+sh tests/installed_examples.sh build/release
 
 say "all suites"
 if has compute-sanitizer && has nvidia-smi && nvidia-smi -L >/dev/null 2>&1; then

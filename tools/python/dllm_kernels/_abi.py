@@ -1,0 +1,320 @@
+"""include/dllm.h as ctypes. Written by tools/abi.py from the header."""
+
+from ctypes import (CFUNCTYPE, Structure, c_char, c_char_p, c_double, c_float, c_int, c_int32,
+                    c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p)
+
+DLLM_OK = 0
+DLLM_INVALID_ARGUMENT = -1
+DLLM_OUT_OF_MEMORY = -2
+DLLM_UNSUPPORTED = -3
+DLLM_LIBRARY_MISSING = -4
+DLLM_COMPILE_FAILED = -5
+DLLM_DRIVER_FAILED = -6
+DLLM_NOT_CACHED = -7
+DLLM_CAPTURING = -8
+DLLM_INCOMPLETE = -9
+DLLM_TYPE_NONE = 0
+DLLM_BF16 = 1
+DLLM_FP16 = 2
+DLLM_FP32 = 3
+DLLM_INT32 = 0
+DLLM_INT64 = 1
+DLLM_OUT_ARGMAX = 1
+DLLM_OUT_MAX = 2
+DLLM_OUT_LSE = 4
+DLLM_OUT_CONFIDENCE = 8
+DLLM_OUT_ENTROPY = 16
+DLLM_OUT_SECOND = 32
+DLLM_OUT_SECOND_ID = 64
+DLLM_OUT_MARGIN = 128
+DLLM_OUT_TARGET_LOGPROB = 256
+DLLM_OUT_GUMBEL_ID = 512
+DLLM_OUT_GUMBEL_LOGPROB = 1024
+DLLM_OUT_FLAGS = 2048
+DLLM_OUT_CANDIDATES = 4096
+DLLM_FLAG_NONFINITE = 1
+DLLM_FLAG_EMPTY = 2
+DLLM_FLAG_TARGET = 4
+DLLM_FLAG_PARAM = 8
+DLLM_FLAG_ROW = 16
+DLLM_FLAG_COVER = 32
+DLLM_IN_ROW_INDEX = 1
+DLLM_IN_ROWS_DEVICE = 2
+DLLM_IN_TARGET = 4
+DLLM_IN_TEMPERATURE = 8
+DLLM_IN_BIAS = 16
+DLLM_IN_SUPPRESS = 32
+DLLM_IN_PENALTY = 64
+DLLM_IN_ROW_KEY = 128
+DLLM_IN_NOISE = 256
+DLLM_TEMPERED = 1
+DLLM_BATCH_INVARIANT = 2
+DLLM_PARTIAL_STATE = 4
+DLLM_PREPARE_MEASURE = 1
+DLLM_PREPARE_PATIENT = 2
+DLLM_PREPARE_CACHE_ONLY = 4
+DLLM_PREPARE_NO_DISK = 8
+DLLM_PREPARE_DETERMINISTIC = 16
+DLLM_DEVICE_CPU = -1
+DLLM_DEVICE_CURRENT = -2
+DLLM_PHASE_REFRESH = 0
+DLLM_PHASE_STEP = 1
+DLLM_PHASE_PERSIST = 2
+
+dllm_log_function = CFUNCTYPE(None, c_void_p, c_char_p)
+dllm_trunk_function = CFUNCTYPE(c_int, c_void_p, c_void_p)
+
+
+class dllm_context_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("device", c_int32),
+        ("threads", c_int32),
+        ("log", dllm_log_function),
+        ("log_user", c_void_p),
+    ]
+
+
+class dllm_statistics(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("compiled", c_uint64),
+        ("loaded_memory", c_uint64),
+        ("loaded_disk", c_uint64),
+        ("loaded_compiled", c_uint64),
+        ("stored", c_uint64),
+        ("store_failures", c_uint64),
+        ("quarantined", c_uint64),
+        ("measurements", c_uint64),
+        ("compile_ms", c_double),
+    ]
+
+
+class dllm_device_info(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_char * 128),
+        ("arch", c_char * 16),
+        ("multiprocessors", c_int32),
+        ("driver_version", c_int32),
+        ("memory_bytes", c_int64),
+    ]
+
+
+class dllm_plan_information(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("family", c_char * 24),
+        ("kernel_source", c_char * 16),
+        ("choice_source", c_char * 16),
+        ("why", c_char * 192),
+        ("tile_rows", c_int32),
+        ("tile_vocab", c_int32),
+        ("tile_depth", c_int32),
+        ("stages", c_int32),
+        ("splits", c_int32),
+        ("stored", c_int32),
+        ("compile_ms", c_double),
+    ]
+
+
+class dllm_head_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("vocab", c_int64),
+        ("depth", c_int64),
+        ("rows_max", c_int64),
+        ("valid_vocab", c_int64),
+        ("vocab_offset", c_int64),
+        ("hidden_type", c_int),
+        ("weight_type", c_int),
+        ("id_type", c_int),
+        ("index_type", c_int),
+        ("outputs", c_uint32),
+        ("inputs", c_uint32),
+        ("behaviour", c_uint32),
+        ("prepare", c_uint32),
+        ("time_limit_ms", c_int32),
+        ("alignment_bytes", c_int32),
+        ("scale", c_float),
+        ("softcap", c_float),
+        ("round_logits", c_int),
+        ("temperature", c_float),
+        ("candidates", c_int32),
+        ("suppress_max", c_int32),
+        ("family", c_char_p),
+    ]
+
+
+class dllm_head_buffers(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("rows", c_int64),
+        ("hidden", c_void_p),
+        ("weight", c_void_p),
+        ("hidden_stride", c_int64),
+        ("weight_stride", c_int64),
+        ("row_index", c_void_p),
+        ("source_rows", c_int64),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
+        ("argmax", c_void_p),
+        ("max", c_void_p),
+        ("lse", c_void_p),
+        ("confidence", c_void_p),
+        ("entropy", c_void_p),
+        ("second", c_void_p),
+        ("second_id", c_void_p),
+        ("margin", c_void_p),
+        ("target_logprob", c_void_p),
+        ("gumbel_id", c_void_p),
+        ("gumbel_logprob", c_void_p),
+        ("flags", c_void_p),
+        ("candidate_values", c_void_p),
+        ("candidate_ids", c_void_p),
+        ("state", c_void_p),
+        ("rows_device", c_void_p),
+        ("target", c_void_p),
+        ("temperature", c_void_p),
+        ("bias", c_void_p),
+        ("suppress", c_void_p),
+        ("penalty_id", c_void_p),
+        ("penalty", c_void_p),
+        ("row_key", c_void_p),
+        ("seed", c_void_p),
+        ("draw", c_void_p),
+        ("noise", c_void_p),
+        ("suppress_count", c_int64),
+    ]
+
+
+class dllm_sampler_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("vocab", c_int64),
+        ("rows_max", c_int64),
+        ("valid_vocab", c_int64),
+        ("vocab_offset", c_int64),
+        ("logits_type", c_int),
+        ("id_type", c_int),
+        ("index_type", c_int),
+        ("outputs", c_uint32),
+        ("inputs", c_uint32),
+        ("behaviour", c_uint32),
+        ("prepare", c_uint32),
+        ("time_limit_ms", c_int32),
+        ("alignment_bytes", c_int32),
+        ("scale", c_float),
+        ("softcap", c_float),
+        ("round_logits", c_int),
+        ("temperature", c_float),
+        ("candidates", c_int32),
+        ("suppress_max", c_int32),
+        ("family", c_char_p),
+    ]
+
+
+class dllm_sampler_buffers(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("rows", c_int64),
+        ("logits", c_void_p),
+        ("logits_stride", c_int64),
+        ("row_index", c_void_p),
+        ("source_rows", c_int64),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
+        ("argmax", c_void_p),
+        ("max", c_void_p),
+        ("lse", c_void_p),
+        ("confidence", c_void_p),
+        ("entropy", c_void_p),
+        ("second", c_void_p),
+        ("second_id", c_void_p),
+        ("margin", c_void_p),
+        ("target_logprob", c_void_p),
+        ("gumbel_id", c_void_p),
+        ("gumbel_logprob", c_void_p),
+        ("flags", c_void_p),
+        ("candidate_values", c_void_p),
+        ("candidate_ids", c_void_p),
+        ("state", c_void_p),
+        ("rows_device", c_void_p),
+        ("target", c_void_p),
+        ("temperature", c_void_p),
+        ("bias", c_void_p),
+        ("suppress", c_void_p),
+        ("penalty_id", c_void_p),
+        ("penalty", c_void_p),
+        ("row_key", c_void_p),
+        ("seed", c_void_p),
+        ("draw", c_void_p),
+        ("noise", c_void_p),
+        ("suppress_count", c_int64),
+    ]
+
+
+class dllm_merge_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("shards_max", c_int64),
+        ("rows_max", c_int64),
+        ("id_type", c_int),
+        ("outputs", c_uint32),
+        ("prepare", c_uint32),
+    ]
+
+
+class dllm_trunk_call(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("canvas", c_void_p),
+        ("canvas_stride", c_int64),
+        ("batch", c_int64),
+        ("active", c_void_p),
+        ("phase", c_int),
+        ("copies", c_int32),
+        ("block", c_int64),
+        ("step", c_int64),
+        ("window_from", c_int64),
+        ("window_to", c_int64),
+        ("hidden", c_void_p),
+        ("hidden_stride", c_int64),
+        ("stream", c_void_p),
+    ]
+
+
+class dllm_decode_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("head", dllm_head_options),
+        ("preset", c_char_p),
+        ("mask_id", c_int64),
+        ("batch_max", c_int64),
+        ("block_length_max", c_int64),
+        ("shifted", c_int32),
+        ("lookahead", c_int32),
+        ("trunk", dllm_trunk_function),
+        ("trunk_user", c_void_p),
+    ]
+
+
+# name: (result, parameters)
+FUNCTIONS = {
+    "dllm_version": (c_char_p, []),
+    "dllm_status_text": (c_char_p, [c_int]),
+    "dllm_last_error": (c_char_p, []),
+    "dllm_context_create": (c_int, [c_void_p, c_void_p]),
+    "dllm_context_destroy": (None, [c_void_p]),
+    "dllm_context_statistics": (c_int, [c_void_p, c_void_p]),
+    "dllm_context_device": (c_int, [c_void_p, c_void_p]),
+    "dllm_plan_destroy": (None, [c_void_p]),
+    "dllm_plan_workspace_bytes": (c_size_t, [c_void_p]),
+    "dllm_plan_info": (c_int, [c_void_p, c_void_p]),
+    "dllm_head_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "dllm_head_run": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "dllm_sampler_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "dllm_sampler_run": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "dllm_merge_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "dllm_decode_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
+}
