@@ -17,11 +17,11 @@
  * with it are in dllm_last_error(). Structs that begin with struct_size start from their
  * DLLM_..._INIT macro, also those that a call fills.
  *
- * Implemented in this version: the operations head and sampler; the outputs argmax, max, lse,
- * confidence and flags; the inputs row_index and rows_device; valid_vocab, vocab_offset, strides; the
+ * Implemented in this version: the operations head and sampler; on every device the outputs argmax,
+ * max, lse, confidence and flags, the inputs row_index and rows_device, valid_vocab, vocab_offset and strides; the
  * prepare bits CACHE_ONLY, NO_DISK and DETERMINISTIC. The rest of this header is the shape of what
- * comes: it is refused with DLLM_UNSUPPORTED and a message that names it, never ignored. Values, ties,
- * NaN and tolerances are those of docs/numerics.md.
+ * comes: a family that lacks it refuses it with DLLM_UNSUPPORTED and a message that names both, and
+ * never ignores it. Values, ties, NaN and tolerances are those of docs/numerics.md.
  */
 #ifndef DLLM_H
 #define DLLM_H
@@ -124,7 +124,10 @@ enum {
     DLLM_FLAG_COVER = 1 << 5      /* the nucleus does not end inside the candidate list */
 };
 
-/** Optional device arrays that a run may be given, as bits of options.inputs. */
+/**
+ * Device arrays of a run, as bits of options.inputs. A run of the plan must be given each of them
+ * but row_index and rows_device, which may be NULL; one that no output needs is not read.
+ */
 enum {
     DLLM_IN_ROW_INDEX = 1 << 0,   /* row_index: rows to gather from source_rows */
     DLLM_IN_ROWS_DEVICE = 1 << 1, /* rows_device: the row count, clamped to 0..rows */
@@ -132,7 +135,7 @@ enum {
     DLLM_IN_TEMPERATURE = 1 << 3, /* temperature: a float a row, instead of the option */
     DLLM_IN_BIAS = 1 << 4,        /* bias: a float a column, added after the softcap */
     DLLM_IN_SUPPRESS = 1 << 5,    /* suppress: a list of global ids that leave every statistic */
-    DLLM_IN_PENALTY = 1 << 6,     /* penalty_id, penalty: an id a row whose logit is lowered */
+    DLLM_IN_PENALTY = 1 << 6,     /* penalty_id, penalty: an id a row, its logit lowered last */
     DLLM_IN_ROW_KEY = 1 << 7,     /* row_key: a 64-bit noise key a row, else the row's number */
     DLLM_IN_NOISE = 1 << 8        /* noise: two uint32 words a row and column, for tests */
 };
@@ -141,7 +144,7 @@ enum {
 enum {
     DLLM_TEMPERED = 1 << 0,        /* lse, confidence, entropy, margin, logprobs of z / T */
     DLLM_BATCH_INVARIANT = 1 << 1, /* kernel, tile and split never depend on the row count */
-    DLLM_PARTIAL_STATE = 1 << 2    /* write the state of a vocabulary shard, for merge */
+    DLLM_PARTIAL_STATE = 1 << 2    /* write dllm_state instead of the outputs, for merge */
 };
 
 /** How prepare may work, as bits of options.prepare. */
@@ -234,6 +237,44 @@ typedef struct dllm_device_info {
 /** Describes the device of a context. Any thread. */
 DLLM_API dllm_status dllm_context_device(const dllm_context *context, dllm_device_info *out);
 
+/* ---- partial states -------------------------------------------------------------------------- */
+
+/** Bits of dllm_state.bits. */
+enum {
+    DLLM_STATE_TARGET = 1 << 0, /* the row's target is an id of this shard */
+    DLLM_STATE_PARAM = 1 << 1,  /* DLLM_FLAG_PARAM */
+    DLLM_STATE_ROW = 1 << 2,    /* DLLM_FLAG_ROW; the rest is neutral */
+    DLLM_STATE_ASKED = 1 << 3   /* a target was given, so that a missing one is a flag */
+};
+
+/**
+ * The state of one row in one vocabulary shard: what a run with DLLM_PARTIAL_STATE writes and merge
+ * reads. 64 bytes, little-endian, no padding, so that any transport can carry it. Ids are global, -1
+ * is none. What the outputs of the run do not need keeps the neutral value said beside it; a shard
+ * without candidates is neutral throughout. T is 1 without DLLM_TEMPERED.
+ */
+typedef struct dllm_state {
+    float max;         /* m; -inf */
+    float sum;         /* d = sum of exp((z - m) / T); 0 */
+    int64_t id;        /* lowest id with z = m; -1 */
+    int64_t nan_id;    /* lowest id with NaN; -1 */
+    float weighted;    /* s = sum of exp((z - m) / T) (z - m) / T; 0 */
+    float second;      /* z of the second entry; -inf */
+    int64_t second_id; /* its id; -1 */
+    float target;      /* z of the target, -inf if it is masked; -inf */
+    uint32_t bits;     /* DLLM_STATE_ bits; 0 */
+    float score;       /* largest z + T * G, none for a greedy row; -inf */
+    float gumbel;      /* z of its id; -inf */
+    int64_t gumbel_id; /* -1 */
+} dllm_state;
+
+/** With DLLM_OUT_CANDIDATES options.candidates of these follow each state, best first. */
+typedef struct dllm_state_candidate {
+    float value;   /* z; -inf behind the last */
+    uint32_t zero; /* 0 */
+    int64_t id;    /* -1 behind the last */
+} dllm_state_candidate;
+
 /* ---- plan ------------------------------------------------------------------------------------ */
 
 /** A validated problem with the kernels chosen for it; immutable, for any number of threads. */
@@ -245,6 +286,10 @@ DLLM_API void dllm_plan_destroy(dllm_plan *plan);
 /** Bytes of workspace a run of up to rows_max rows needs, slack for alignment included; 0 for NULL.
  */
 DLLM_API size_t dllm_plan_workspace_bytes(const dllm_plan *plan);
+
+/** Bytes of the state of one row that a plan writes or merges, its candidates included; 0 without
+ * DLLM_PARTIAL_STATE and for NULL. */
+DLLM_API size_t dllm_plan_state_bytes(const dllm_plan *plan);
 
 /** What was chosen, and where it came from. */
 typedef struct dllm_plan_information {
@@ -297,9 +342,9 @@ typedef struct dllm_head_options {
     float scale;             /* multiplies the product; 0 and 1 = none */
     float softcap;           /* c in c * tanh(z / c), after scale; 0 = none */
     dllm_type round_logits;  /* rounds the product first; DLLM_TYPE_NONE = no rounding */
-    float temperature;       /* T of the draw and of DLLM_TEMPERED; <= 0 = greedy */
+    float temperature;       /* T of the draw and of DLLM_TEMPERED; <= 0 and subnormal = greedy */
     int32_t candidates;      /* K of DLLM_OUT_CANDIDATES, 1 .. 256 */
-    int32_t suppress_max;    /* most entries of a run's suppress list */
+    int32_t suppress_max;    /* most entries of a run's suppress list, >= 0 */
     const char *family;      /* kernel family by name, one choice for every row count; NULL = the
                                 library chooses, for each of a few ranges of row counts */
 } dllm_head_options;
@@ -361,20 +406,21 @@ typedef struct dllm_head_buffers {
     uint32_t *flags;         /* (rows) */
     float *candidate_values; /* (rows, candidates) */
     void *candidate_ids;     /* (rows, candidates) id_type */
-    void *state;             /* (rows) states, with DLLM_PARTIAL_STATE */
+    void *state;             /* (rows) of dllm_plan_state_bytes, with DLLM_PARTIAL_STATE: then the
+                                outputs above are not looked at */
     /* further inputs: one for each bit of options.inputs */
     const int64_t *rows_device; /* (1) read when the kernels run; rows from it on are not written */
-    const void *target;         /* (rows) id_type */
-    const float *temperature;   /* (rows) */
+    const void *target;         /* (rows) id_type, global ids */
+    const float *temperature;   /* (rows) NaN and infinity: greedy, DLLM_FLAG_PARAM */
     const float *bias;          /* (vocab) */
-    const int64_t *suppress;    /* (suppress_count) global ids */
-    const void *penalty_id;     /* (rows) id_type, -1 = none */
-    const float *penalty;       /* (rows) */
+    const int64_t *suppress;    /* (suppress_count) global ids; those of other shards do nothing */
+    const void *penalty_id;     /* (rows) id_type, global ids, -1 = none */
+    const float *penalty;       /* (rows) subtracted from that logit after the bias */
     const uint64_t *row_key;    /* (rows) */
-    const uint64_t *seed;       /* (1) */
-    const uint32_t *draw;       /* (1) */
-    const uint32_t *noise;      /* (rows, vocab, 2) */
-    int64_t suppress_count;
+    const uint64_t *seed;       /* (1) wanted where a draw is not greedy and has no noise */
+    const uint32_t *draw;       /* (1) NULL = 0 */
+    const uint32_t *noise;      /* (rows, vocab, 2), the first word of a pair is the high one */
+    int64_t suppress_count;     /* 0 .. suppress_max; 0 takes suppress = NULL */
 } dllm_head_buffers;
 
 #define DLLM_HEAD_BUFFERS_INIT                                                                     \
@@ -498,24 +544,73 @@ DLLM_API dllm_status dllm_sampler_run(const dllm_plan *plan, const dllm_sampler_
 
 /* ---- merge ----------------------------------------------------------------------------------- */
 
-/** Statistics of whole rows from the states of vocabulary shards. Not implemented yet. */
+/**
+ * Statistics of whole rows from the states of vocabulary shards. outputs, behaviour, temperature and
+ * candidates are those that the shards' plans were prepared with, or less of the outputs.
+ */
 typedef struct dllm_merge_options {
     size_t struct_size;
-    int64_t shards_max; /* most states of a row */
-    int64_t rows_max;
+    int64_t vocab;      /* ids of the whole vocabulary are below it; INT32 ids need vocab < 2^31 */
+    int64_t shards_max; /* most states of a row, >= 1 */
+    int64_t rows_max;   /* most rows of a run, >= 0 */
     dllm_id_type id_type;
-    uint32_t outputs;
-    uint32_t prepare;
+    uint32_t outputs;   /* DLLM_OUT_ bits, at least one */
+    uint32_t inputs;    /* DLLM_IN_TEMPERATURE, where DLLM_TEMPERED needs it a row */
+    uint32_t behaviour; /* DLLM_TEMPERED */
+    uint32_t prepare;   /* DLLM_PREPARE_ bits */
+    float temperature;
+    int32_t
+        candidates; /* records behind each state, 0 .. 256; DLLM_OUT_CANDIDATES writes so many */
+    const char *family; /* NULL, "merge", or "cpu" on the CPU */
 } dllm_merge_options;
 
 #define DLLM_MERGE_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        sizeof(dllm_merge_options), 0, 0, DLLM_INT32, 0, 0                                         \
+        sizeof(dllm_merge_options), 0, 0, 0, DLLM_INT32, 0, 0, 0, 0, 0.0f, 0, NULL                 \
     }
 
-/** Prepares a merge. Status DLLM_UNSUPPORTED in this version. */
+/** As dllm_head_prepare, for states: status, owner and threads are the same. */
 DLLM_API dllm_status dllm_merge_prepare(dllm_plan **out, dllm_context *context,
                                         const dllm_merge_options *options);
+
+/** Buffers of one run; outputs as in dllm_head_buffers. No workspace is needed. */
+typedef struct dllm_merge_buffers {
+    size_t struct_size;
+    int64_t rows;               /* 0 .. rows_max; 0 touches nothing */
+    int64_t shards;             /* 1 .. shards_max */
+    const void *states;         /* (shards, rows) of dllm_plan_state_bytes(plan) bytes, 8-aligned */
+    int64_t shard_stride_bytes; /* from one shard's first row to the next's; 0 = contiguous */
+    const float *temperature;   /* (rows) */
+    void *argmax;
+    float *max;
+    float *lse;
+    float *confidence;
+    float *entropy;
+    float *second;
+    void *second_id;
+    float *margin;
+    float *target_logprob;
+    void *gumbel_id;
+    float *gumbel_logprob;
+    uint32_t *flags;
+    float *candidate_values;
+    void *candidate_ids;
+} dllm_merge_buffers;
+
+#define DLLM_MERGE_BUFFERS_INIT                                                                    \
+    {                                                                                              \
+        sizeof(dllm_merge_buffers), 0, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+            NULL, NULL, NULL, NULL, NULL, NULL, NULL                                               \
+    }
+
+/**
+ * Merges the states of each row and finishes it, as one call over the whole vocabulary would have:
+ * ids, max, second and flags exactly, from equal logits, the rest within docs/numerics.md 15.
+ * Shards may be of any sizes and in any order, also neutral; equal order gives equal bits.
+ * Limits, status, owner and threads as dllm_head_run.
+ */
+DLLM_API dllm_status dllm_merge_run(const dllm_plan *plan, const dllm_merge_buffers *buffers,
+                                    dllm_stream stream);
 
 /* ---- decode ---------------------------------------------------------------------------------- */
 

@@ -61,9 +61,19 @@ dllm_status dllm_sampler_run(const dllm_plan *plan, const dllm_sampler_buffers *
 dllm_status dllm_merge_prepare(dllm_plan **out, dllm_context *context,
                                const dllm_merge_options *options)
 {
+    dllm_problem problem;
     DLLM_TRY(check_prepare(out, context));
-    if (!options) return dllm__fail(DLLM_INVALID_ARGUMENT, "options is NULL");
-    return dllm__fail(DLLM_UNSUPPORTED, "merge is not implemented in version %s", dllm_version());
+    DLLM_TRY(dllm__merge_problem(&problem, options));
+    return dllm__plan_create(out, context, &problem);
+}
+
+dllm_status dllm_merge_run(const dllm_plan *plan, const dllm_merge_buffers *buffers,
+                           dllm_stream stream)
+{
+    dllm_row_call call;
+    DLLM_TRY(check_run(plan, DLLM_OPERATION_MERGE));
+    DLLM_TRY(dllm__merge_call(&call, &plan->problem, buffers));
+    return call.rows ? dllm__plan_run(plan, &call, stream) : DLLM_OK;
 }
 
 dllm_status dllm_decode_prepare(dllm_plan **out, dllm_context *context,
@@ -77,6 +87,11 @@ dllm_status dllm_decode_prepare(dllm_plan **out, dllm_context *context,
 size_t dllm_plan_workspace_bytes(const dllm_plan *plan)
 {
     return plan ? plan->workspace_bytes : 0;
+}
+
+size_t dllm_plan_state_bytes(const dllm_plan *plan)
+{
+    return plan ? dllm__state_bytes(&plan->problem) : 0;
 }
 
 dllm_status dllm_plan_info(const dllm_plan *plan, dllm_plan_information *out)

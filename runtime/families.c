@@ -33,9 +33,10 @@ static int preference(const char *out[PREFERENCES_MAX], const dllm_problem *prob
         *reason = "the device is a CPU";
         return 1;
     }
-    if (problem->operation == DLLM_OPERATION_SAMPLER) {
-        out[0] = "stream";
-        *reason = "one pass over the logits";
+    if (problem->operation != DLLM_OPERATION_HEAD) {
+        const bool sampler = problem->operation == DLLM_OPERATION_SAMPLER;
+        out[0] = sampler ? "stream" : "merge";
+        *reason = sampler ? "one pass over the logits" : "one pass over the states";
         return 1;
     }
     const bool few = problem->rows_max <= NAIVE_ROWS;
@@ -66,6 +67,7 @@ dllm_status dllm__propose(dllm_choice *out, const dllm_family *family, const dll
     if (device->is_cpu != family->is_cpu)
         return dllm__fail(DLLM_UNSUPPORTED, "%s: needs %s", family->name,
                           family->is_cpu ? "a context made with DLLM_DEVICE_CPU" : "a GPU");
+    DLLM_TRY(dllm__check_ability(family->name, family->able, problem));
     family->propose(problem, device, out);
     return family->legal(problem, device, out);
 }
@@ -93,7 +95,7 @@ dllm_status dllm__choose(dllm_choice *out, char *why, const dllm_problem *proble
         (void)snprintf(why, 192, "asked for by name");
         return dllm__propose(out, family, problem, device);
     }
-    dllm_status status = DLLM_UNSUPPORTED;
+    dllm_status status = dllm__fail(DLLM_UNSUPPORTED, "no family does this operation here");
     const int count = preference(names, problem, device, &reason);
     for (int i = 0; i < count && status != DLLM_OK; i++) {
         const dllm_family *family = find(names[i], problem->operation);

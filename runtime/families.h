@@ -7,12 +7,14 @@
 #ifndef DLLM_FAMILIES_H
 #define DLLM_FAMILIES_H
 
+#include "ability.h"
 #include "plan.h"
 
 typedef struct dllm_family {
     const char *name;
     dllm_operation operation;
-    bool is_cpu; /* runs on CPU contexts, and there alone */
+    bool is_cpu;              /* runs on CPU contexts, and there alone */
+    const dllm_ability *able; /* what it implements; the rest is refused before legal is asked */
     /* DLLM_OK if this family can do the problem on the device with this choice; else
        DLLM_UNSUPPORTED with the reason. */
     dllm_status (*legal)(const dllm_problem *, const dllm_device *, const dllm_choice *);

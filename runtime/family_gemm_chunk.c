@@ -146,6 +146,7 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
 const dllm_family dllm__family_gemm_chunk = {
     .name = "gemm_chunk",
     .operation = DLLM_OPERATION_HEAD,
+    .able = &dllm__able_plain,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,

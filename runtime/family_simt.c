@@ -79,6 +79,7 @@ static dllm_status naive_run(const dllm_plan *plan, const dllm_plan_entry *entry
 const dllm_family dllm__family_naive = {
     .name = "naive",
     .operation = DLLM_OPERATION_HEAD,
+    .able = &dllm__able_plain,
     .legal = naive_legal,
     .propose = naive_propose,
     .kernels = naive_kernels,
@@ -140,6 +141,7 @@ static dllm_status tiled_run(const dllm_plan *plan, const dllm_plan_entry *entry
 const dllm_family dllm__family_tiled = {
     .name = "tiled",
     .operation = DLLM_OPERATION_HEAD,
+    .able = &dllm__able_plain,
     .legal = tiled_legal,
     .propose = tiled_propose,
     .kernels = tiled_kernels,

@@ -228,6 +228,7 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
 const dllm_family dllm__family_sm90 = {
     .name = "sm90",
     .operation = DLLM_OPERATION_HEAD,
+    .able = &dllm__able_plain,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,

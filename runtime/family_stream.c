@@ -48,6 +48,7 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
 const dllm_family dllm__family_stream = {
     .name = "stream",
     .operation = DLLM_OPERATION_SAMPLER,
+    .able = &dllm__able_plain,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,

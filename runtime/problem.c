@@ -1,63 +1,37 @@
 /*
  * problem.c - every rule of the public header about options
  *
- * Sampler options are first laid out as head options (the logits in the place of the hidden
- * states), so each rule is written once. The rules about the buffers of a run are in row_call.c.
+ * Sampler and merge options are first laid out as head options (the logits in the place of the hidden
+ * states), so each rule is written once. The rules about the buffers of a run are in row_call.c,
+ * what a family does not implement in ability.c.
  */
 #include "problem.h"
 
 #include "argument.h"
 #include "status.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What this version implements; anything else is refused by name. */
 enum {
-    OUTPUTS_BUILT =
-        DLLM_OUT_ARGMAX | DLLM_OUT_MAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS,
     OUTPUTS_KNOWN = DLLM_OUT_CANDIDATES * 2 - 1,
-    INPUTS_BUILT = DLLM_IN_ROW_INDEX | DLLM_IN_ROWS_DEVICE,
     INPUTS_KNOWN = DLLM_IN_NOISE * 2 - 1,
-    BEHAVIOUR_BUILT = 0,
     BEHAVIOUR_KNOWN = DLLM_PARTIAL_STATE * 2 - 1,
     PREPARE_BUILT = DLLM_PREPARE_CACHE_ONLY | DLLM_PREPARE_NO_DISK | DLLM_PREPARE_DETERMINISTIC,
-    PREPARE_KNOWN = DLLM_PREPARE_DETERMINISTIC * 2 - 1
+    PREPARE_KNOWN = DLLM_PREPARE_DETERMINISTIC * 2 - 1,
+    /* what a merge may be asked for: the rest has been done to the logits, or is in the states */
+    MERGE_INPUTS = DLLM_IN_TEMPERATURE,
+    MERGE_BEHAVIOUR = DLLM_TEMPERED | DLLM_BATCH_INVARIANT
 };
 
-enum { COUNT_MAX = INT32_MAX };
+enum { COUNT_MAX = INT32_MAX, CANDIDATES_MAX = 256 };
 
 typedef struct bit_name {
     uint32_t bit;
     const char *name;
 } bit_name;
-
-static const bit_name output_names[] = {
-    {DLLM_OUT_ENTROPY, "entropy"},
-    {DLLM_OUT_SECOND, "second"},
-    {DLLM_OUT_SECOND_ID, "second_id"},
-    {DLLM_OUT_MARGIN, "margin"},
-    {DLLM_OUT_TARGET_LOGPROB, "target_logprob"},
-    {DLLM_OUT_GUMBEL_ID, "gumbel_id"},
-    {DLLM_OUT_GUMBEL_LOGPROB, "gumbel_logprob"},
-    {DLLM_OUT_CANDIDATES, "candidates"},
-    {0, NULL},
-};
-
-static const bit_name input_names[] = {
-    {DLLM_IN_TARGET, "target"},   {DLLM_IN_TEMPERATURE, "temperature"},
-    {DLLM_IN_BIAS, "bias"},       {DLLM_IN_SUPPRESS, "suppress"},
-    {DLLM_IN_PENALTY, "penalty"}, {DLLM_IN_ROW_KEY, "row_key"},
-    {DLLM_IN_NOISE, "noise"},     {0, NULL},
-};
-
-static const bit_name behaviour_names[] = {
-    {DLLM_TEMPERED, "tempered"},
-    {DLLM_BATCH_INVARIANT, "batch_invariant"},
-    {DLLM_PARTIAL_STATE, "partial_state"},
-    {0, NULL},
-};
 
 static const bit_name prepare_names[] = {
     {DLLM_PREPARE_MEASURE, "measure"},
@@ -65,27 +39,17 @@ static const bit_name prepare_names[] = {
     {0, NULL},
 };
 
-uint32_t dllm__outputs_built(void)
-{
-    return OUTPUTS_BUILT;
-}
-
 int dllm__type_bytes(dllm_type type)
 {
     static const int bytes[] = {0, 2, 2, 4};
     return (unsigned)type < sizeof bytes / sizeof bytes[0] ? bytes[type] : 0;
 }
 
-static dllm_status check_bits(const char *what, uint32_t bits, uint32_t known, uint32_t built,
-                              const bit_name *names)
+static dllm_status check_bits(const char *what, uint32_t bits, uint32_t known)
 {
     if (bits & ~known)
         return dllm__fail(DLLM_INVALID_ARGUMENT, "%s 0x%x: bit 0x%x is not one of DLLM_...", what,
                           bits, bits & ~known);
-    for (; names->name; names++)
-        if (bits & ~built & names->bit)
-            return dllm__fail(DLLM_UNSUPPORTED, "%s 0x%x: %s is not implemented in version %s",
-                              what, bits, names->name, dllm_version());
     return DLLM_OK;
 }
 
@@ -109,7 +73,7 @@ static dllm_status check_sizes(const dllm_head_options *options, dllm_operation 
 static dllm_status check_types(const dllm_head_options *options, dllm_operation operation)
 {
     const bool head = operation == DLLM_OPERATION_HEAD;
-    if (!dllm__type_bytes(options->hidden_type))
+    if (operation != DLLM_OPERATION_MERGE && !dllm__type_bytes(options->hidden_type))
         return dllm__fail(DLLM_INVALID_ARGUMENT,
                           "%s_type %d is not DLLM_BF16, DLLM_FP16 or DLLM_FP32",
                           head ? "hidden" : "logits", (int)options->hidden_type);
@@ -126,15 +90,45 @@ static dllm_status check_types(const dllm_head_options *options, dllm_operation 
     return DLLM_OK;
 }
 
-static dllm_status check_asked(const dllm_head_options *options)
+static dllm_status check_prepare(uint32_t prepare)
 {
+    DLLM_TRY(check_bits("prepare", prepare, PREPARE_KNOWN));
+    for (const bit_name *bit = prepare_names; bit->name; bit++)
+        if (prepare & ~(uint32_t)PREPARE_BUILT & bit->bit)
+            return dllm__fail(DLLM_UNSUPPORTED, "prepare 0x%x: %s is not implemented in version %s",
+                              prepare, bit->name, dllm_version());
+    return DLLM_OK;
+}
+
+/* What the outputs need of the other fields. */
+static dllm_status check_needs(const dllm_head_options *options)
+{
+    const int64_t words_bytes = 2 * (int64_t)sizeof(uint32_t);
+    int64_t bytes;
+    if (options->outputs & DLLM_OUT_CANDIDATES && options->candidates == 0)
+        return dllm__fail(DLLM_INVALID_ARGUMENT, "candidates 0 is outside 1 .. %d", CANDIDATES_MAX);
+    if (options->inputs & DLLM_IN_NOISE &&
+        __builtin_mul_overflow(options->rows_max * options->vocab, words_bytes, &bytes))
+        return dllm__fail(DLLM_INVALID_ARGUMENT,
+                          "noise of %lld rows x %lld columns overflows 64 bits",
+                          (long long)options->rows_max, (long long)options->vocab);
+    return DLLM_OK;
+}
+
+static dllm_status check_asked(const dllm_head_options *options, dllm_operation operation)
+{
+    const bool merge = operation == DLLM_OPERATION_MERGE;
     if (!options->outputs)
         return dllm__fail(DLLM_INVALID_ARGUMENT, "outputs 0: ask for at least one DLLM_OUT_ bit");
-    DLLM_TRY(check_bits("outputs", options->outputs, OUTPUTS_KNOWN, OUTPUTS_BUILT, output_names));
-    DLLM_TRY(check_bits("inputs", options->inputs, INPUTS_KNOWN, INPUTS_BUILT, input_names));
-    DLLM_TRY(check_bits("behaviour", options->behaviour, BEHAVIOUR_KNOWN, BEHAVIOUR_BUILT,
-                        behaviour_names));
-    return check_bits("prepare", options->prepare, PREPARE_KNOWN, PREPARE_BUILT, prepare_names);
+    DLLM_TRY(check_bits("outputs", options->outputs, OUTPUTS_KNOWN));
+    DLLM_TRY(check_bits("inputs", options->inputs, merge ? MERGE_INPUTS : INPUTS_KNOWN));
+    DLLM_TRY(
+        check_bits("behaviour", options->behaviour, merge ? MERGE_BEHAVIOUR : BEHAVIOUR_KNOWN));
+    if (!merge && options->outputs & DLLM_OUT_TARGET_LOGPROB && !(options->inputs & DLLM_IN_TARGET))
+        return dllm__fail(DLLM_INVALID_ARGUMENT,
+                          "outputs 0x%x: target_logprob needs DLLM_IN_TARGET", options->outputs);
+    DLLM_TRY(check_needs(options));
+    return check_prepare(options->prepare);
 }
 
 /* A transform that is set is applied or refused, never dropped: it would change the probabilities
@@ -154,22 +148,12 @@ static dllm_status check_transforms(const dllm_head_options *options)
         options->round_logits != DLLM_FP16)
         return dllm__fail(DLLM_INVALID_ARGUMENT, "round_logits %d is not DLLM_BF16 or DLLM_FP16",
                           (int)options->round_logits);
-    const struct {
-        bool set;
-        const char *name;
-    } unbuilt[] = {
-        {options->scale != 0 && options->scale != 1, "scale"},
-        {options->softcap > 0, "softcap"},
-        {options->round_logits != DLLM_TYPE_NONE, "round_logits"},
-        {options->temperature > 0, "temperature"},
-        {options->candidates != 0, "candidates"},
-        {options->suppress_max != 0, "suppress_max"},
-        {options->time_limit_ms != 0, "time_limit_ms"},
-    };
-    for (size_t i = 0; i < sizeof unbuilt / sizeof unbuilt[0]; i++)
-        if (unbuilt[i].set)
-            return dllm__fail(DLLM_UNSUPPORTED, "%s is not implemented in version %s",
-                              unbuilt[i].name, dllm_version());
+    DLLM_TRY(dllm__check_range("candidates", options->candidates, 0, CANDIDATES_MAX));
+    DLLM_TRY(dllm__check_range("suppress_max", options->suppress_max, 0, COUNT_MAX));
+    DLLM_TRY(dllm__check_range("time_limit_ms", options->time_limit_ms, 0, COUNT_MAX));
+    if (options->time_limit_ms)
+        return dllm__fail(DLLM_UNSUPPORTED, "time_limit_ms is not implemented in version %s",
+                          dllm_version());
     return DLLM_OK;
 }
 
@@ -220,7 +204,7 @@ static dllm_status make_problem(dllm_problem *out, const dllm_head_options *opti
     DLLM_TRY(check_types(options, operation));
     DLLM_TRY(check_sizes(options, operation));
     DLLM_TRY(check_transforms(options));
-    DLLM_TRY(check_asked(options));
+    DLLM_TRY(check_asked(options, operation));
     *out = (dllm_problem){
         .operation = operation,
         .hidden_type = options->hidden_type,
@@ -236,6 +220,12 @@ static dllm_status make_problem(dllm_problem *out, const dllm_head_options *opti
         .inputs = options->inputs,
         .behaviour = options->behaviour,
         .prepare = options->prepare,
+        .scale = options->scale == 1.0f ? 0.0f : options->scale,
+        .softcap = options->softcap,
+        .temperature = options->temperature < FLT_MIN ? 0.0f : options->temperature,
+        .round_logits = options->round_logits,
+        .candidates = options->candidates,
+        .suppress_max = options->suppress_max,
     };
     DLLM_TRY(take_alignment(out, options->alignment_bytes));
     return take_family(out, options->family);
@@ -276,4 +266,27 @@ dllm_status dllm__sampler_problem(dllm_problem *out, const dllm_sampler_options 
         .family = copy.family,
     };
     return make_problem(out, &view, DLLM_OPERATION_SAMPLER);
+}
+
+dllm_status dllm__merge_problem(dllm_problem *out, const dllm_merge_options *options)
+{
+    dllm_merge_options copy;
+    DLLM_TRY(dllm__take_struct(&copy, sizeof copy, options, "options"));
+    const dllm_head_options view = {
+        .struct_size = sizeof view,
+        .vocab = copy.vocab,
+        .rows_max = copy.rows_max,
+        .id_type = copy.id_type,
+        .outputs = copy.outputs,
+        .inputs = copy.inputs,
+        .behaviour = copy.behaviour,
+        .prepare = copy.prepare,
+        .temperature = copy.temperature,
+        .candidates = copy.candidates,
+        .family = copy.family,
+    };
+    DLLM_TRY(dllm__check_range("shards_max", copy.shards_max, 1, COUNT_MAX));
+    DLLM_TRY(make_problem(out, &view, DLLM_OPERATION_MERGE));
+    out->shards_max = copy.shards_max;
+    return DLLM_OK;
 }

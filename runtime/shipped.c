@@ -46,11 +46,12 @@ static void append_buckets(dllm_kernel_list *list, const dllm_device *device, dl
     }
 }
 
-/* The combine of every set of outputs in each id type: an application may ask for any. */
+/* The combine of every set of plain outputs in each id type: an application may ask for any. */
 static void append_combines(dllm_kernel_list *list, const dllm_device *device, dllm_problem problem)
 {
-    for (uint32_t outputs = 1; outputs <= dllm__outputs_built(); outputs++) {
-        if (outputs & ~dllm__outputs_built()) continue;
+    const uint32_t known = dllm__able_plain.outputs;
+    for (uint32_t outputs = 1; outputs <= known; outputs++) {
+        if (outputs & ~known) continue;
         for (int id_type = DLLM_INT32; id_type <= DLLM_INT64; id_type++) {
             dllm_kernel_spec spec;
             problem.outputs = outputs;

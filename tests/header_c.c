@@ -14,10 +14,11 @@ int header_c_sizes(void)
     const dllm_sampler_options sampler = DLLM_SAMPLER_OPTIONS_INIT;
     const dllm_sampler_buffers sampler_buffers = DLLM_SAMPLER_BUFFERS_INIT;
     const dllm_merge_options merge = DLLM_MERGE_OPTIONS_INIT;
+    const dllm_merge_buffers merge_buffers = DLLM_MERGE_BUFFERS_INIT;
     return context.struct_size == sizeof context && statistics.struct_size == sizeof statistics &&
            device.struct_size == sizeof device && plan.struct_size == sizeof plan &&
            head.struct_size == sizeof head && head_buffers.struct_size == sizeof head_buffers &&
            sampler.struct_size == sizeof sampler &&
            sampler_buffers.struct_size == sizeof sampler_buffers &&
-           merge.struct_size == sizeof merge;
+           merge.struct_size == sizeof merge && merge_buffers.struct_size == sizeof merge_buffers;
 }

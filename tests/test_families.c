@@ -101,6 +101,31 @@ START_TEST(a_family_asked_for_is_taken_or_refused_with_its_reason)
 }
 END_TEST
 
+/* What a family lacks is refused by name, before anything is chosen. */
+START_TEST(refuses_what_a_family_does_not_implement)
+{
+    static const struct {
+        uint32_t outputs, inputs, behaviour;
+        float softcap;
+        const char *words;
+    } lacking[] = {
+        {DLLM_OUT_ENTROPY, 0, 0, 0, "plain: entropy is not implemented"},
+        {DLLM_OUT_LSE, DLLM_IN_BIAS, 0, 0, "plain: bias is not"},
+        {DLLM_OUT_LSE, 0, DLLM_PARTIAL_STATE, 0, "plain: partial_state is not"},
+        {DLLM_OUT_LSE, 0, 0, 30, "plain: softcap is not"},
+    };
+    dllm_problem problem = head(1000, 64, 8, DLLM_BF16);
+    ck_assert_int_eq(dllm__check_ability("plain", &dllm__able_plain, &problem), DLLM_OK);
+    problem.outputs = lacking[_i].outputs;
+    problem.inputs = lacking[_i].inputs;
+    problem.behaviour = lacking[_i].behaviour;
+    problem.softcap = lacking[_i].softcap;
+    ck_assert_int_eq(dllm__check_ability("plain", &dllm__able_plain, &problem), DLLM_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(dllm_last_error(), lacking[_i].words));
+    ck_assert_int_eq(dllm__check_ability("all", &dllm__able_all, &problem), DLLM_OK);
+}
+END_TEST
+
 START_TEST(cublas_is_opened_only_where_it_would_be_taken)
 {
     const dllm_device ampere = typical("sm_80");
@@ -214,6 +239,7 @@ int main(void)
     tcase_add_test(group, a_cpu_takes_its_own_families_alone);
     tcase_add_loop_test(group, every_problem_has_a_family, 0, ARCHS);
     tcase_add_test(group, a_family_asked_for_is_taken_or_refused_with_its_reason);
+    tcase_add_loop_test(group, refuses_what_a_family_does_not_implement, 0, 4);
     tcase_add_loop_test(group, shipped_kernels_are_listed_once, 0, ARCHS);
     tcase_add_loop_test(group, prebuilt_combines_serve_any_set_of_outputs, 0, ARCHS);
     suite_add_tcase(suite, group);

@@ -57,6 +57,10 @@ DLLM_PREPARE_NO_DISK = 8
 DLLM_PREPARE_DETERMINISTIC = 16
 DLLM_DEVICE_CPU = -1
 DLLM_DEVICE_CURRENT = -2
+DLLM_STATE_TARGET = 1
+DLLM_STATE_PARAM = 2
+DLLM_STATE_ROW = 4
+DLLM_STATE_ASKED = 8
 DLLM_PHASE_REFRESH = 0
 DLLM_PHASE_STEP = 1
 DLLM_PHASE_PERSIST = 2
@@ -98,6 +102,31 @@ class dllm_device_info(Structure):
         ("multiprocessors", c_int32),
         ("driver_version", c_int32),
         ("memory_bytes", c_int64),
+    ]
+
+
+class dllm_state(Structure):
+    _fields_ = [
+        ("max", c_float),
+        ("sum", c_float),
+        ("id", c_int64),
+        ("nan_id", c_int64),
+        ("weighted", c_float),
+        ("second", c_float),
+        ("second_id", c_int64),
+        ("target", c_float),
+        ("bits", c_uint32),
+        ("score", c_float),
+        ("gumbel", c_float),
+        ("gumbel_id", c_int64),
+    ]
+
+
+class dllm_state_candidate(Structure):
+    _fields_ = [
+        ("value", c_float),
+        ("zero", c_uint32),
+        ("id", c_int64),
     ]
 
 
@@ -257,11 +286,42 @@ class dllm_sampler_buffers(Structure):
 class dllm_merge_options(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
+        ("vocab", c_int64),
         ("shards_max", c_int64),
         ("rows_max", c_int64),
         ("id_type", c_int),
         ("outputs", c_uint32),
+        ("inputs", c_uint32),
+        ("behaviour", c_uint32),
         ("prepare", c_uint32),
+        ("temperature", c_float),
+        ("candidates", c_int32),
+        ("family", c_char_p),
+    ]
+
+
+class dllm_merge_buffers(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("rows", c_int64),
+        ("shards", c_int64),
+        ("states", c_void_p),
+        ("shard_stride_bytes", c_int64),
+        ("temperature", c_void_p),
+        ("argmax", c_void_p),
+        ("max", c_void_p),
+        ("lse", c_void_p),
+        ("confidence", c_void_p),
+        ("entropy", c_void_p),
+        ("second", c_void_p),
+        ("second_id", c_void_p),
+        ("margin", c_void_p),
+        ("target_logprob", c_void_p),
+        ("gumbel_id", c_void_p),
+        ("gumbel_logprob", c_void_p),
+        ("flags", c_void_p),
+        ("candidate_values", c_void_p),
+        ("candidate_ids", c_void_p),
     ]
 
 
@@ -310,11 +370,13 @@ FUNCTIONS = {
     "dllm_context_device": (c_int, [c_void_p, c_void_p]),
     "dllm_plan_destroy": (None, [c_void_p]),
     "dllm_plan_workspace_bytes": (c_size_t, [c_void_p]),
+    "dllm_plan_state_bytes": (c_size_t, [c_void_p]),
     "dllm_plan_info": (c_int, [c_void_p, c_void_p]),
     "dllm_head_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_head_run": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_sampler_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_sampler_run": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_merge_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "dllm_merge_run": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_decode_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
 }
