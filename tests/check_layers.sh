@@ -25,8 +25,13 @@ forbid "the library knows nothing of tools/ or tests/" '\.\./(tools|tests)/.*' r
 forbid "the library and the tools need no CUDA header" 'cuda[^"]*\.h|cublasLt\.h|cublas_v2\.h' \
     include/*.h runtime/*.[ch] autotune/*.[ch] tools/*.[ch] tools/*/*.[ch]
 forbid "a kernel includes no toolkit or system header but stdint.h" '[^"]*/[^"]*|cuda[^"]*|std[^i"][^"]*' kernel_src/*
-for file in tools/*.[ch] tools/check/*.[ch] tools/generate/*.[ch] tools/bench/*.[ch]; do
+for file in tools/*.[ch] tools/check/*.[ch] tools/generate/*.[ch]; do
     forbid "tools but tune/ and jit/ use the public header alone" "$runtime_headers|$autotune_headers" "$file"
+done
+other_autotune_headers=$(printf '%s' "$autotune_headers" | tr '|' '\n' | grep -vx 'heads\\.h' | paste -sd '|' -)
+for file in tools/bench/*.[ch]; do
+    forbid "bench uses the public header and the table of heads alone" \
+        "$runtime_headers|${other_autotune_headers:-none}" "$file"
 done
 # what stands below: the driver layer and plain data know nothing of plans and families
 forbid "the bottom layer includes nothing from above" '(plan|families|family_.*|context|kernel_cache)\.h' \

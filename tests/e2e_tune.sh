@@ -192,6 +192,14 @@ check 'bench with a bad number' 1 "$bench" --rows 1,x
 has err 'rows x'
 check 'bench with an unknown set' 1 "$bench" --set gpt-9
 has err 'llada-8b'
+check 'bench by an unknown method' 1 "$bench" --method LX
+has err 'letters of L, B and H'
+check 'bench beside what it does not know' 1 "$bench" --beside read,torch
+has err 'beside torch is not'
+check 'bench of the host time of a run that is the work' 1 "$bench" --device cpu --method H
+has err 'needs a GPU'
+check 'bench of one vocabulary for all sets' 1 "$bench" --set all --vocab 8
+has err 'vocab does not go with --set all'
 check 'bench on a device that is not there' 3 "$bench" --device cuda:99
 check 'bench on the CPU' 0 "$bench" --device cpu --vocab 4096 --depth 256 --rows 1,4 --samples 5 \
     --csv "$work/results.csv" --json "$work/results.json"
@@ -205,8 +213,13 @@ assert len(results) == 8
 for result in results:
     assert 0 < result["min_ms"] <= result["ms"] and result["samples"] == 5
     assert result["ratio"] is None and result["method"] == "L" and result["workspace_bytes"] > 0
-    assert "--rows 1,4" in result["command"]
+    assert "--rows 1,4" in result["command"] and result["set"] == ""
+    assert result["share"] is None and result["sm_mhz"] is None and result["watts"] is None
 PYTHON
+check 'bench in launches and bursts' 0 "$bench" --device cpu --set austen --op head --rows 1 \
+    --method LB --burst 2 --samples 3 --json "$work/results.json"
+has out 'head *bf16 *4096 *256 *1 cpu *B'
+grep -q '"set": "austen"' "$work/results.json" || complain 'its JSON does not name the set'
 check 'bench of a family that the CPU has not' 2 "$bench" --device cpu --op head --vocab 64 \
     --depth 16 --rows 1 --family mma
 has out 'mma *--'

@@ -28,6 +28,7 @@ typedef uint64_t device_address;
     X(free, "cuMemFree_v2", (device_address))                                                      \
     X(write, "cuMemcpyHtoD_v2", (device_address, const void *, size_t))                            \
     X(read, "cuMemcpyDtoH_v2", (void *, device_address, size_t))                                   \
+    X(copy, "cuMemcpyDtoD_v2", (device_address, device_address, size_t))                           \
     X(fill, "cuMemsetD8_v2", (device_address, unsigned char, size_t))                              \
     X(stream_create, "cuStreamCreate", (dllm_stream *, unsigned))                                  \
     X(stream_destroy, "cuStreamDestroy_v2", (dllm_stream))                                         \
@@ -184,6 +185,16 @@ bool device_read(device_memory *memory, void *host, const void *device, size_t b
     if (bytes == 0) return true;
     if (memory->calls) return CALL(memory, read, host, (device_address)(uintptr_t)device, bytes);
     memcpy(host, device, bytes);
+    return true;
+}
+
+bool device_copy(device_memory *memory, void *to, const void *from, size_t bytes)
+{
+    if (bytes == 0) return true;
+    if (memory->calls)
+        return CALL(memory, copy, (device_address)(uintptr_t)to, (device_address)(uintptr_t)from,
+                    bytes);
+    memcpy(to, from, bytes);
     return true;
 }
 

@@ -45,6 +45,9 @@ void device_free(device_memory *memory, void *pointer);
 bool device_write(device_memory *memory, void *device, const void *host, size_t bytes);
 bool device_read(device_memory *memory, void *host, const void *device, size_t bytes);
 
+/** Copies within the device; the two do not overlap. Later work sees it done. */
+bool device_copy(device_memory *memory, void *to, const void *from, size_t bytes);
+
 /** Sets every byte. */
 bool device_fill(device_memory *memory, void *device, int byte, size_t bytes);
 

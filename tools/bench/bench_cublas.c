@@ -47,13 +47,16 @@ bool bench_cublas_open(bench_cublas *out)
     return false;
 }
 
+int bench_cublas_type(dllm_type type)
+{
+    return type == DLLM_BF16 ? R_16BF : type == DLLM_FP16 ? R_16F : R_32F;
+}
+
 bool bench_cublas_run(bench_cublas *cublas, const bench_product *product)
 {
     const float one = 1.0f;
     const float zero = 0.0f;
-    const int type = product->type == DLLM_BF16   ? R_16BF
-                     : product->type == DLLM_FP16 ? R_16F
-                                                  : R_32F;
+    const int type = bench_cublas_type(product->type);
     const int vocab = (int)product->vocab;
     const int depth = (int)product->depth;
     /* cuBLAS counts columns first: a row-major weight is the (depth, vocab) matrix of its columns

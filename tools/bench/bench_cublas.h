@@ -34,6 +34,9 @@ typedef struct bench_product {
     dllm_type type; /* of all three; the sum is in fp32 */
 } bench_product;
 
+/** The cudaDataType of a type. */
+int bench_cublas_type(dllm_type type);
+
 /** For the CUDA context that is current, on the default stream; false with a message. */
 bool bench_cublas_open(bench_cublas *out);
 

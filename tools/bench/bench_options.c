@@ -1,5 +1,5 @@
 /*
- * bench_options.c - reads the command line; the named shapes
+ * bench_options.c - reads the command line
  */
 #include "bench_options.h"
 
@@ -10,52 +10,86 @@
 #include <string.h>
 
 #include "bench_exit.h"
-#include "bench_measure.h"
 #include "element_type.h"
+#include "heads.h"
 
-/* Shapes that have a name here; any other is --vocab with --depth. */
-static const struct shape {
+/* What may stand in --beside. */
+static const struct beside {
     const char *name;
-    int64_t vocab;
-    int64_t depth;
-} shapes[] = {
-    {"llada-8b", 126464, 4096},   {"llada2-mini", 157184, 2048}, {"dream-7b", 152064, 3584},
-    {"llama-3-8b", 128256, 4096}, {"llama-3-70b", 128256, 8192}, {"qwen3-0-6b", 151936, 1024},
-    {"gpt-oss", 201088, 2880},    {"command-r", 256000, 8192},   {"austen", 4096, 256},
-};
-enum { SHAPE_COUNT = sizeof shapes / sizeof shapes[0] };
+    unsigned bit;
+} besides[] = {{"read", BENCH_BESIDE_READ},
+               {"cublaslt", BENCH_BESIDE_LT},
+               {"cublas+sampler", BENCH_BESIDE_SAMPLER},
+               {"none", 0}};
 
 static const char help[] =
     "usage: bench [options]\n"
-    "Times the head and the sampler against cuBLAS's product alone, after checking their results.\n"
+    "Times the head and the sampler against cuBLAS's product alone and a plain read, after "
+    "checking\n"
+    "their results.\n"
     "\n"
     "  --device D      cuda, cuda:N or cpu (cuda)\n"
     "  --threads N     worker threads of the CPU device (all cores)\n"
     "  --op OP         head or sampler (both)\n"
-    "  --family LIST   families of the head by name, with commas (all that the device has;\n"
-    "                  naive and tiled then stop at 256 rows)\n"
-    "  --rows LIST     numbers of rows, with commas (1 .. 16384; few on the CPU)\n"
-    "  --set NAME      shape of a model's head (llada-8b); an unknown name lists the known ones\n"
+    "  --method M      letters, in order: L launches interleaved, B bursts interleaved, H time of\n"
+    "                  the calling thread, at the first number of rows alone (LH; on the CPU L)\n"
+    "  --family LIST   families of the head by name, with commas; dllm is the library's choice\n"
+    "                  (all that the device has, naive and tiled up to 64 rows and by L alone;\n"
+    "                  with --set all dllm)\n"
+    "  --beside LIST   read, cublaslt, cublas+sampler or none (the three, by L alone)\n"
+    "  --rows LIST     numbers of rows, with commas (1 .. 16384; few on the CPU; with --set all "
+    "32\n"
+    "                  and 1024)\n"
+    "  --set NAME      shape of a model's head (llada-8b); an unknown name lists the known ones;\n"
+    "                  all measures each shape of the table once\n"
     "  --vocab N       vocabulary, in place of the set's\n"
     "  --depth N       depth, in place of the set's\n"
-    "  --type TYPE     bf16, fp16 or fp32 (head: bf16; sampler: each)\n"
-    "  --samples N     samples of a variant, fewer where it is slow (30)\n"
+    "  --type TYPE     bf16, fp16 or fp32 (head: the set's; sampler: each)\n"
+    "  --samples N     samples of a variant, fewer where it is slow (L 30, B 5, H 2000)\n"
+    "  --burst MS      length of a burst (150)\n"
     "  --csv FILE      also write the results as CSV\n"
     "  --json FILE     also write the results as a JSON list\n"
     "  --help          this text\n"
     "\n"
     "exit status: 0 done, 1 usage, 2 a wrong result or a failed call, 3 no such device\n";
 
-enum { DEVICE = 1, THREADS, OP, FAMILY, ROWS, SET, VOCAB, DEPTH, TYPE, SAMPLES, CSV, JSON, HELP };
+enum {
+    DEVICE = 1,
+    THREADS,
+    OP,
+    METHOD,
+    FAMILY,
+    BESIDE,
+    ROWS,
+    SET,
+    VOCAB,
+    DEPTH,
+    TYPE,
+    SAMPLES,
+    BURST,
+    CSV,
+    JSON,
+    HELP
+};
 
 static const struct option long_options[] = {
-    {"device", required_argument, NULL, DEVICE}, {"threads", required_argument, NULL, THREADS},
-    {"op", required_argument, NULL, OP},         {"family", required_argument, NULL, FAMILY},
-    {"rows", required_argument, NULL, ROWS},     {"set", required_argument, NULL, SET},
-    {"vocab", required_argument, NULL, VOCAB},   {"depth", required_argument, NULL, DEPTH},
-    {"type", required_argument, NULL, TYPE},     {"samples", required_argument, NULL, SAMPLES},
-    {"csv", required_argument, NULL, CSV},       {"json", required_argument, NULL, JSON},
-    {"help", no_argument, NULL, HELP},           {NULL, 0, NULL, 0},
+    {"device", required_argument, NULL, DEVICE},
+    {"threads", required_argument, NULL, THREADS},
+    {"op", required_argument, NULL, OP},
+    {"method", required_argument, NULL, METHOD},
+    {"family", required_argument, NULL, FAMILY},
+    {"beside", required_argument, NULL, BESIDE},
+    {"rows", required_argument, NULL, ROWS},
+    {"set", required_argument, NULL, SET},
+    {"vocab", required_argument, NULL, VOCAB},
+    {"depth", required_argument, NULL, DEPTH},
+    {"type", required_argument, NULL, TYPE},
+    {"samples", required_argument, NULL, SAMPLES},
+    {"burst", required_argument, NULL, BURST},
+    {"csv", required_argument, NULL, CSV},
+    {"json", required_argument, NULL, JSON},
+    {"help", no_argument, NULL, HELP},
+    {NULL, 0, NULL, 0},
 };
 
 static int64_t read_number(const char *name, const char *text, int64_t least, int64_t most)
@@ -94,18 +128,76 @@ static void read_families(bench_options *out, char *list)
     if (out->family_count == 0) bench_fatal(BENCH_USAGE, "--family is empty");
 }
 
+static void read_beside(bench_options *out, char *list)
+{
+    const size_t count = sizeof besides / sizeof besides[0];
+    char *rest = NULL;
+    out->beside = 0;
+    out->beside_named = true;
+    for (char *item = strtok_r(list, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
+        size_t i = 0;
+        while (i < count && strcmp(besides[i].name, item) != 0)
+            i++;
+        if (i == count)
+            bench_fatal(BENCH_USAGE, "--beside %s is not read, cublaslt, cublas+sampler or none",
+                        item);
+        out->beside |= besides[i].bit;
+    }
+}
+
+static void read_method(bench_options *out, const char *letters)
+{
+    out->way_count = 0;
+    for (; *letters; letters++) {
+        const bench_way *way = bench_way_find(*letters);
+        if (!way || out->way_count == BENCH_WAYS_MAX)
+            bench_fatal(BENCH_USAGE, "--method takes at most %d letters of L, B and H",
+                        BENCH_WAYS_MAX);
+        out->ways[out->way_count++] = way;
+    }
+    if (out->way_count == 0) bench_fatal(BENCH_USAGE, "--method is empty");
+}
+
+/* Adds a head of the table, unless one of that shape is there. */
+static void add_shape(bench_options *out, const dllm_head_set *set)
+{
+    for (int i = 0; i < out->shape_count; i++) {
+        const bench_head *other = &out->shapes[i];
+        if (other->vocab == set->vocab && other->depth == set->depth &&
+            other->type == set->weight_type)
+            return;
+    }
+    if (out->shape_count == BENCH_SHAPES_MAX)
+        bench_fatal(BENCH_USAGE, "--set all has more than %d shapes", BENCH_SHAPES_MAX);
+    out->shapes[out->shape_count++] =
+        (bench_head){set->set, set->vocab, set->depth, set->weight_type};
+}
+
 static void read_set(bench_options *out, const char *name)
 {
-    char known[SHAPE_COUNT * 24] = "";
-    for (int i = 0; i < SHAPE_COUNT; i++) {
-        const size_t used = strlen(known);
-        (void)snprintf(known + used, sizeof known - used, " %s", shapes[i].name);
-        if (strcmp(shapes[i].name, name) != 0) continue;
-        out->vocab = shapes[i].vocab;
-        out->depth = shapes[i].depth;
-        return;
+    int count = 0;
+    const dllm_head_set *sets = dllm__head_sets(&count);
+    const bool all = strcmp(name, "all") == 0;
+    out->shape_count = 0;
+    for (int i = 0; i < count; i++) {
+        if (all || strcmp(sets[i].set, name) == 0) add_shape(out, &sets[i]);
     }
-    bench_fatal(BENCH_USAGE, "set %s is not one of:%s", name, known);
+    if (out->shape_count > 0) return;
+    (void)fprintf(stderr, "bench: set %s is not all or one of:", name);
+    for (int i = 0; i < count; i++)
+        (void)fprintf(stderr, " %s", sets[i].set);
+    (void)fputc('\n', stderr);
+    exit(BENCH_USAGE);
+}
+
+/* --vocab and --depth: the shape is no model's any more. */
+static void change_shape(bench_options *out, const char *option, const char *value)
+{
+    bench_head *shape = &out->shapes[0];
+    const int64_t number = read_number(option, value, 1, INT32_MAX);
+    if (out->shape_count > 1) bench_fatal(BENCH_USAGE, "%s does not go with --set all", option);
+    *(strcmp(option, "--vocab") == 0 ? &shape->vocab : &shape->depth) = number;
+    shape->set = "";
 }
 
 static void read_device(bench_options *out, const char *name)
@@ -147,8 +239,14 @@ static void read_option(bench_options *out, int option, char *value)
     case OP:
         read_operation(out, value);
         break;
+    case METHOD:
+        read_method(out, value);
+        break;
     case FAMILY:
         read_families(out, value);
+        break;
+    case BESIDE:
+        read_beside(out, value);
         break;
     case ROWS:
         read_rows(out, value);
@@ -157,16 +255,19 @@ static void read_option(bench_options *out, int option, char *value)
         read_set(out, value);
         break;
     case VOCAB:
-        out->vocab = read_number("--vocab", value, 1, INT32_MAX);
+        change_shape(out, "--vocab", value);
         break;
     case DEPTH:
-        out->depth = read_number("--depth", value, 1, INT32_MAX);
+        change_shape(out, "--depth", value);
         break;
     case TYPE:
         read_type(out, value);
         break;
     case SAMPLES:
         out->samples = (int)read_number("--samples", value, 1, BENCH_SAMPLES_MAX);
+        break;
+    case BURST:
+        out->burst_ms = (double)read_number("--burst", value, 1, 60000);
         break;
     case CSV:
         out->csv_path = value;
@@ -183,9 +284,27 @@ static void read_option(bench_options *out, int option, char *value)
     }
 }
 
+/* What follows from the rest of the command line. */
+static void finish(bench_options *out)
+{
+    const bool cpu = out->device == DLLM_DEVICE_CPU;
+    if (out->way_count == 0) read_method(out, cpu ? "L" : "LH");
+    for (int i = 0; cpu && i < out->way_count; i++) {
+        if (out->ways[i]->letter == 'H')
+            bench_fatal(BENCH_USAGE, "--method H needs a GPU: a run on the CPU is the work itself");
+    }
+    if (out->shape_count > 1 && out->family_count == 0 && !cpu) {
+        (void)snprintf(out->families[0], sizeof out->families[0], "dllm");
+        out->family_count = 1;
+    }
+}
+
 void bench_options_read(bench_options *out, int argc, char **argv)
 {
-    *out = (bench_options){.head = true, .sampler = true, .samples = 30};
+    *out = (bench_options){.head = true,
+                           .sampler = true,
+                           .beside = BENCH_BESIDE_READ | BENCH_BESIDE_LT | BENCH_BESIDE_SAMPLER,
+                           .burst_ms = 150.0};
     read_set(out, "llada-8b");
     for (;;) {
         const int option = getopt_long(argc, argv, "", long_options, NULL);
@@ -193,4 +312,5 @@ void bench_options_read(bench_options *out, int argc, char **argv)
         read_option(out, option, optarg);
     }
     if (optind < argc) bench_fatal(BENCH_USAGE, "%s is not an option; try --help", argv[optind]);
+    finish(out);
 }

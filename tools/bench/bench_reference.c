@@ -113,7 +113,9 @@ static void finish_row(bench_reference_row *row, int64_t vocab, int64_t depth)
     const double eps = 0x1p-24;
     double rises = 0.0;
     row->max = -HUGE_VAL;
+    row->magnitude = 0.0;
     for (int64_t v = 0; v < vocab; v++) {
+        row->magnitude = fmax(row->magnitude, fabs(row->logits[v]));
         if (row->logits[v] <= row->max) continue;
         row->max = row->logits[v];
         rises += 1.0;
@@ -161,11 +163,15 @@ void bench_reference_compute(bench_reference *reference, const bench_pattern *hi
 static int check_row(const bench_reference *reference, const bench_reference_row *row,
                      const bench_outputs *outputs, char *why, size_t why_bytes)
 {
+    const double rounded = outputs->rounding * row->magnitude;
+    const double delta = row->delta + rounded;
+    const double lse_tolerance = row->lse_tolerance + rounded;
+    const double confidence_tolerance = row->confidence_tolerance + 2.0 * rounded;
     const int32_t id = outputs->argmax[row->row];
     const double lse = (double)outputs->lse[row->row];
     const double confidence = (double)outputs->confidence[row->row];
     int bad = 0;
-    if (row->logits[id] < row->max - 2.0 * row->delta)
+    if (row->logits[id] < row->max - 2.0 * delta)
         bad = snprintf(why, why_bytes, "row %lld: argmax %d has logit %.7g, the largest is %.7g",
                        (long long)row->row, id, row->logits[id], row->max);
     for (int64_t v = 0; !bad && reference->depth == 0 && v < id; v++) {
@@ -173,13 +179,12 @@ static int check_row(const bench_reference *reference, const bench_reference_row
             bad = snprintf(why, why_bytes, "row %lld: argmax %d, the lower id %lld is as large",
                            (long long)row->row, id, (long long)v);
     }
-    if (!bad && !(fabs(lse - row->lse) <= row->lse_tolerance))
+    if (!bad && !(fabs(lse - row->lse) <= lse_tolerance))
         bad = snprintf(why, why_bytes, "row %lld: lse %.9g, want %.9g within %.2g",
-                       (long long)row->row, lse, row->lse, row->lse_tolerance);
-    if (!bad &&
-        !(fabs(confidence - row->confidence) <= row->confidence_tolerance * row->confidence))
+                       (long long)row->row, lse, row->lse, lse_tolerance);
+    if (!bad && !(fabs(confidence - row->confidence) <= confidence_tolerance * row->confidence))
         bad = snprintf(why, why_bytes, "row %lld: confidence %.9g, want %.9g within %.2g of it",
-                       (long long)row->row, confidence, row->confidence, row->confidence_tolerance);
+                       (long long)row->row, confidence, row->confidence, confidence_tolerance);
     return bad;
 }
 

@@ -16,6 +16,7 @@ typedef struct bench_reference_row {
     double *logits; /* (vocab) */
     double largest; /* largest partial sum or product met on the way to the row's logits */
     double max;
+    double magnitude; /* of its largest logit */
     double lse;
     double confidence;
     double delta; /* tolerance of a logit */
@@ -33,6 +34,7 @@ typedef struct bench_reference {
 /** Outputs of a run on the host, (rows) each. */
 typedef struct bench_outputs {
     int64_t rows;
+    double rounding; /* relative error that logits took on the way; 0 = none */
     int32_t *argmax;
     float *lse;
     float *confidence;

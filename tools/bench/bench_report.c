@@ -12,18 +12,22 @@
 #include "bench_exit.h"
 #include "element_type.h"
 
-/* Operations of the product, and bytes that have to be read at least. */
+/* Operations of the product, and bytes that have to be read at least; the time of the calling thread
+   says nothing about either. */
 static double tflops(const bench_result *result)
 {
+    if (result->method == 'H' || strcmp(result->what, "read") == 0) return 0.0;
     return 2.0 * (double)result->rows * (double)result->vocab * (double)result->depth /
            (result->ms * 1e9);
 }
 
 static double gbps(const bench_result *result)
 {
-    const double read = result->depth
-                            ? (double)(result->vocab + result->rows) * (double)result->depth
-                            : (double)result->rows * (double)result->vocab;
+    /* the plain read is of the weight alone */
+    const int64_t rows = strcmp(result->what, "read") == 0 ? 0 : result->rows;
+    const double read = result->depth ? (double)(result->vocab + rows) * (double)result->depth
+                                      : (double)result->rows * (double)result->vocab;
+    if (result->method == 'H') return 0.0;
     return read * (double)element_bytes(result->type) / (result->ms * 1e6);
 }
 
@@ -81,18 +85,30 @@ void bench_report_header(const bench_report *report)
     (void)printf("# dllm %s on %s (%s)", dllm_version(), place->device, place->arch);
     if (place->driver[0]) (void)printf(", driver %s, limits %s", place->driver, place->clocks);
     (void)printf("\n# %s, %s\n", place->date, place->command);
-    (void)printf("# ms: median; ratio: %s\n", place->baseline);
-    (void)printf("%-7s %-4s %7s %6s %6s %-11s %10s %10s %7s %8s %8s %7s %12s\n", "op", "type",
-                 "vocab", "depth", "rows", "what", "ms", "min ms", "ratio", "TFLOP/s", "GB/s",
-                 "samples", "workspace");
+    (void)printf("# ms: median; ratio: head %s; sampler to the plain read\n", place->baseline);
+    (void)printf(
+        "# share: of the plain read's rate; method L launches interleaved, B bursts, H time "
+        "of the calling thread\n");
+    (void)printf("%-7s %-4s %7s %6s %6s %-14s %1s %10s %10s %7s %6s %8s %8s %5s %4s %7s %12s\n",
+                 "op", "type", "vocab", "depth", "rows", "what", "", "ms", "min ms", "ratio",
+                 "share", "TFLOP/s", "GB/s", "MHz", "W", "samples", "workspace");
     (void)fflush(stdout);
 }
 
 static void print_start(const bench_result *result)
 {
-    (void)printf("%-7s %-4s %7lld %6lld %6lld %-11s", result->op, element_name(result->type),
+    (void)printf("%-7s %-4s %7lld %6lld %6lld %-14s %c", result->op, element_name(result->type),
                  (long long)result->vocab, (long long)result->depth, (long long)result->rows,
-                 result->what);
+                 result->what, result->method);
+}
+
+/* A number in a column of that width, "-" where there is none. */
+static void print_number(double value, int width, int decimals)
+{
+    if (value > 0.0)
+        (void)printf(" %*.*f", width, decimals, value);
+    else
+        (void)printf(" %*s", width, "-");
 }
 
 void bench_report_skip(const bench_result *result, const char *why)
@@ -113,46 +129,60 @@ void bench_report_add(bench_report *report, const bench_result *result)
     }
     report->results[report->count++] = *result;
     print_start(result);
-    (void)printf(" %10.4f %10.4f", result->ms, result->min_ms);
-    if (result->ratio > 0.0)
-        (void)printf(" %7.3f", result->ratio);
-    else
-        (void)printf(" %7s", "-");
-    (void)printf(" %8.1f %8.0f %7d %12zu\n", tflops(result), gbps(result), result->samples,
-                 result->workspace_bytes);
+    print_number(result->ms, 10, 5);
+    print_number(result->min_ms, 10, 5);
+    print_number(result->ratio, 7, 3);
+    print_number(result->share, 6, 3);
+    print_number(tflops(result), 8, 1);
+    print_number(gbps(result), 8, 0);
+    print_number(result->sm_mhz, 5, 0);
+    print_number(result->watts, 4, 0);
+    (void)printf(" %7d %12zu\n", result->samples, result->workspace_bytes);
     (void)fflush(stdout);
+}
+
+static void print_csv(FILE *file, const bench_place *place, const bench_result *result)
+{
+    (void)fprintf(file, "\"%s\",%s,%s,%s,%s,%lld,%lld,%s,%lld,%c,%.6f,%.6f,", place->device,
+                  place->date, result->op, result->set, result->what, (long long)result->vocab,
+                  (long long)result->depth, element_name(result->type), (long long)result->rows,
+                  result->method, result->ms, result->min_ms);
+    if (result->ratio > 0.0) (void)fprintf(file, "%.4f", result->ratio);
+    (void)fprintf(file, ",");
+    if (result->share > 0.0) (void)fprintf(file, "%.4f", result->share);
+    (void)fprintf(file, ",%.0f,%.0f,%d,%zu,%.2f,%.1f\n", result->sm_mhz, result->watts,
+                  result->samples, result->workspace_bytes, tflops(result), gbps(result));
 }
 
 static bool write_csv(const bench_report *report, const char *path)
 {
     FILE *file = fopen(path, "w");
     if (!file) return false;
-    (void)fprintf(file, "device,date,op,what,vocab,depth,type,rows,method,ms,min_ms,ratio,samples,"
-                        "workspace_bytes,tflops,gbps\n");
-    for (int i = 0; i < report->count; i++) {
-        const bench_result *result = &report->results[i];
-        (void)fprintf(file, "\"%s\",%s,%s,%s,%lld,%lld,%s,%lld,L,%.6f,%.6f,", report->place.device,
-                      report->place.date, result->op, result->what, (long long)result->vocab,
-                      (long long)result->depth, element_name(result->type), (long long)result->rows,
-                      result->ms, result->min_ms);
-        if (result->ratio > 0.0) (void)fprintf(file, "%.4f", result->ratio);
-        (void)fprintf(file, ",%d,%zu,%.2f,%.1f\n", result->samples, result->workspace_bytes,
-                      tflops(result), gbps(result));
-    }
+    (void)fprintf(file, "device,date,op,set,what,vocab,depth,type,rows,method,ms,min_ms,ratio,"
+                        "share,sm_mhz,watts,samples,workspace_bytes,tflops,gbps\n");
+    for (int i = 0; i < report->count; i++)
+        print_csv(file, &report->place, &report->results[i]);
     const bool failed = ferror(file) != 0;
     return fclose(file) == 0 && !failed;
 }
 
+static json_t *known(double value)
+{
+    return value > 0.0 ? json_real(value) : json_null();
+}
+
 static json_t *result_json(const bench_place *place, const bench_result *result)
 {
-    json_t *ratio = result->ratio > 0.0 ? json_real(result->ratio) : json_null();
-    return json_pack("{ss ss ss ss ss ss ss ss ss sI sI ss sI ss sf sf so si sI sf sf}", "device",
-                     place->device, "arch", place->arch, "driver", place->driver, "clocks",
-                     place->clocks, "cublas", place->cublas, "date", place->date, "command",
-                     place->command, "op", result->op, "what", result->what, "vocab",
-                     (json_int_t)result->vocab, "depth", (json_int_t)result->depth, "type",
-                     element_name(result->type), "rows", (json_int_t)result->rows, "method", "L",
-                     "ms", result->ms, "min_ms", result->min_ms, "ratio", ratio, "samples",
+    const char method[] = {result->method, '\0'};
+    return json_pack("{ss ss ss ss ss ss ss ss ss ss sI sI ss sI ss sf sf so so so so si sI sf sf}",
+                     "device", place->device, "arch", place->arch, "driver", place->driver,
+                     "clocks", place->clocks, "cublas", place->cublas, "date", place->date,
+                     "command", place->command, "op", result->op, "set", result->set, "what",
+                     result->what, "vocab", (json_int_t)result->vocab, "depth",
+                     (json_int_t)result->depth, "type", element_name(result->type), "rows",
+                     (json_int_t)result->rows, "method", method, "ms", result->ms, "min_ms",
+                     result->min_ms, "ratio", known(result->ratio), "share", known(result->share),
+                     "sm_mhz", known(result->sm_mhz), "watts", known(result->watts), "samples",
                      result->samples, "workspace_bytes", (json_int_t)result->workspace_bytes,
                      "tflops", tflops(result), "gbps", gbps(result));
 }

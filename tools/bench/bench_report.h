@@ -9,15 +9,21 @@
 #include <stdbool.h>
 
 typedef struct bench_result {
-    const char *op; /* "head", "sampler" */
-    char what[24];  /* "cublas": the product alone; else the family */
+    const char *op;   /* "head", "sampler" */
+    const char *set;  /* name of the head's shape, "" for one without */
+    const char *what; /* "cublas": the product alone; "read", "cublaslt", "cublas+sampler"; "dllm":
+                         the library's choice; else the family */
+    char method;      /* 'L', 'B' or 'H': bench_measure.h */
     int64_t vocab;
     int64_t depth; /* sampler: 0 */
     int64_t rows;
     dllm_type type;
     double ms; /* median */
     double min_ms;
-    double ratio; /* to the product alone, paired; 0 = there was none */
+    double ratio;  /* to the baseline, paired; 0 = there was none */
+    double share;  /* of the plain read's rate, paired; 0 = nothing was read */
+    double sm_mhz; /* while it ran; 0 = not known */
+    double watts;
     int samples;
     size_t workspace_bytes;
 } bench_result;
@@ -30,7 +36,7 @@ typedef struct bench_place {
     char clocks[128];
     char date[32];      /* UTC */
     char cublas[32];    /* version, "" without it */
-    char baseline[320]; /* what ratios are to, or why there are none */
+    char baseline[320]; /* what the head's ratios are to, or why there are none */
     char command[256];
 } bench_place;
 

@@ -35,11 +35,17 @@ static char *place(device_memory *memory, const bench_pattern *pattern, int64_t 
 {
     const int64_t size = (int64_t)element_bytes(pattern->type);
     char *operand = allocate(memory, elements * size);
-    for (int64_t done = 0; done < elements; done += BENCH_PERIOD) {
-        const int64_t count = elements - done < BENCH_PERIOD ? elements - done : BENCH_PERIOD;
-        if (!device_write(memory, operand + done * size, pattern->elements, (size_t)(count * size)))
-            bench_fatal(BENCH_FAILED, "filling an operand: %s", memory->message);
+    const int64_t first = elements < BENCH_PERIOD ? elements : BENCH_PERIOD;
+    bool placed = device_write(memory, operand, pattern->elements, (size_t)(first * size));
+    /* twice as much each time, within the device: gigabytes would take seconds to send */
+    for (int64_t done = first; placed && done < elements;) {
+        const int64_t whole = done / BENCH_PERIOD * BENCH_PERIOD;
+        const int64_t left = elements - done;
+        const int64_t count = left < whole ? left : whole;
+        placed = device_copy(memory, operand + done * size, operand, (size_t)(count * size));
+        done += count;
     }
+    if (!placed) bench_fatal(BENCH_FAILED, "filling an operand: %s", memory->message);
     return operand;
 }
 
@@ -122,32 +128,51 @@ const void *bench_work_hidden(const bench_work *work, int64_t rows, int64_t turn
            turn % starts * rows * work->shape.vocab * (int64_t)element_bytes(work->shape.type);
 }
 
-dllm_status bench_work_prepare(dllm_plan **out, const bench_work *work, const char *family,
-                               int64_t rows)
+static dllm_status prepare(bench_runner *runner, const char *family)
 {
-    if (work->shape.depth > 0) {
+    const bench_work *work = runner->work;
+    if (work->shape.depth > 0 && !runner->logits) {
         dllm_head_options options = DLLM_HEAD_OPTIONS_INIT;
         options.vocab = work->shape.vocab;
         options.depth = work->shape.depth;
-        options.rows_max = rows;
+        options.rows_max = runner->rows;
         options.hidden_type = options.weight_type = work->shape.type;
         options.outputs = OUTPUTS;
         options.family = family;
-        return dllm_head_prepare(out, work->context, &options);
+        return dllm_head_prepare(&runner->plan, work->context, &options);
     }
     dllm_sampler_options options = DLLM_SAMPLER_OPTIONS_INIT;
     options.vocab = work->shape.vocab;
-    options.rows_max = rows;
+    options.rows_max = runner->rows;
     options.logits_type = work->shape.type;
     options.outputs = OUTPUTS;
     options.family = family;
-    return dllm_sampler_prepare(out, work->context, &options);
+    return dllm_sampler_prepare(&runner->plan, work->context, &options);
 }
 
-dllm_status bench_work_run(const bench_runner *runner, int64_t turn)
+dllm_status bench_runner_open(bench_runner *runner, const char *family)
+{
+    const dllm_status status = prepare(runner, family);
+    if (status != DLLM_OK) return status;
+    runner->workspace_bytes = dllm_plan_workspace_bytes(runner->plan);
+    runner->workspace = device_allocate(runner->work->memory, runner->workspace_bytes);
+    if (runner->workspace) return DLLM_OK;
+    bench_runner_close(runner);
+    return DLLM_OUT_OF_MEMORY;
+}
+
+void bench_runner_close(bench_runner *runner)
+{
+    if (!runner->work) return;
+    device_free(runner->work->memory, runner->workspace);
+    dllm_plan_destroy(runner->plan);
+    *runner = (bench_runner){0};
+}
+
+dllm_status bench_runner_run(const bench_runner *runner, int64_t turn)
 {
     const bench_work *work = runner->work;
-    if (work->shape.depth > 0) {
+    if (work->shape.depth > 0 && !runner->logits) {
         dllm_head_buffers buffers = DLLM_HEAD_BUFFERS_INIT;
         buffers.rows = runner->rows;
         buffers.hidden = bench_work_hidden(work, runner->rows, turn);
@@ -161,7 +186,7 @@ dllm_status bench_work_run(const bench_runner *runner, int64_t turn)
     }
     dllm_sampler_buffers buffers = DLLM_SAMPLER_BUFFERS_INIT;
     buffers.rows = runner->rows;
-    buffers.logits = bench_work_hidden(work, runner->rows, turn);
+    buffers.logits = runner->logits ? runner->logits : bench_work_hidden(work, runner->rows, turn);
     buffers.workspace = runner->workspace;
     buffers.workspace_bytes = runner->workspace_bytes;
     buffers.argmax = work->argmax;
@@ -170,20 +195,22 @@ dllm_status bench_work_run(const bench_runner *runner, int64_t turn)
     return dllm_sampler_run(runner->plan, &buffers, NULL);
 }
 
-int bench_work_check(bench_work *work, const bench_runner *runner, char *why, size_t why_bytes)
+int bench_work_check(bench_work *work, bench_variant *variant, int64_t rows, double rounding,
+                     char *why, size_t why_bytes)
 {
-    const size_t bytes = (size_t)runner->rows * 4;
+    const size_t bytes = (size_t)rows * 4;
     device_memory *memory = work->memory;
     /* all ones is no id and not a number, so an output that is not written is noticed */
     const bool poisoned = device_fill(memory, work->argmax, 0xff, bytes) &&
                           device_fill(memory, work->lse, 0xff, bytes) &&
                           device_fill(memory, work->confidence, 0xff, bytes) &&
                           device_wait(memory, NULL);
-    if (poisoned && bench_work_run(runner, 0) != DLLM_OK) {
-        (void)snprintf(why, why_bytes, "%s", dllm_last_error());
+    if (poisoned && !variant->run(variant, 0)) {
+        (void)snprintf(why, why_bytes, "%s", variant->why);
         return 1;
     }
-    work->outputs.rows = runner->rows;
+    work->outputs.rows = rows;
+    work->outputs.rounding = rounding;
     if (!poisoned || !device_wait(memory, NULL) ||
         !device_read(memory, work->outputs.argmax, work->argmax, bytes) ||
         !device_read(memory, work->outputs.lse, work->lse, bytes) ||

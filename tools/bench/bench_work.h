@@ -7,6 +7,7 @@
 #ifndef BENCH_WORK_H
 #define BENCH_WORK_H
 
+#include "bench_measure.h"
 #include "bench_pattern.h"
 #include "bench_reference.h"
 #include "device_memory.h"
@@ -44,23 +45,27 @@ void bench_work_close(bench_work *work);
 const void *bench_work_weight(const bench_work *work, int64_t turn);
 const void *bench_work_hidden(const bench_work *work, int64_t rows, int64_t turn);
 
-/** Prepares a plan for `rows` rows with all three outputs. */
-dllm_status bench_work_prepare(dllm_plan **out, const bench_work *work, const char *family,
-                               int64_t rows);
-
 /** A prepared plan with the workspace that it was given. */
 typedef struct bench_runner {
     const bench_work *work;
-    dllm_plan *plan;
+    const void *logits; /* NULL: the work's operation; else the sampler on these (rows, vocab) */
     int64_t rows;
+    dllm_plan *plan;
     void *workspace;
     size_t workspace_bytes;
 } bench_runner;
 
-/** Enqueues one run on the default stream. */
-dllm_status bench_work_run(const bench_runner *runner, int64_t turn);
+/** Prepares a plan for the runner's work and rows with all three outputs, and its workspace; a
+ * family of NULL is the library's choice. DLLM_OUT_OF_MEMORY leaves its reason in the memory. */
+dllm_status bench_runner_open(bench_runner *runner, const char *family);
+void bench_runner_close(bench_runner *runner);
 
-/** Runs turn 0 and compares its outputs; 0 if they are right, else `why` says what is not. */
-int bench_work_check(bench_work *work, const bench_runner *runner, char *why, size_t why_bytes);
+/** Enqueues one run on the default stream. */
+dllm_status bench_runner_run(const bench_runner *runner, int64_t turn);
+
+/** Runs turn 0 of a variant and compares its outputs; 0 if they are right, else `why` says what is
+ * not. rounding: as in bench_outputs. */
+int bench_work_check(bench_work *work, bench_variant *variant, int64_t rows, double rounding,
+                     char *why, size_t why_bytes);
 
 #endif

@@ -1,0 +1,8 @@
+# bench: its methods, and the script that writes tables from what it measured
+if(DLLM_TOOLS)
+  dllm_test(test_bench_measure LABEL unit SOURCES test_bench_measure.c
+    ${PROJECT_SOURCE_DIR}/tools/bench/bench_bursts.c ${PROJECT_SOURCE_DIR}/tools/bench/bench_clock.c
+    ${PROJECT_SOURCE_DIR}/tools/bench/bench_host.c ${PROJECT_SOURCE_DIR}/tools/bench/bench_launches.c
+    ${PROJECT_SOURCE_DIR}/tools/bench/bench_measure.c LIBRARIES tool_parts)
+  target_include_directories(test_bench_measure PRIVATE ${PROJECT_SOURCE_DIR}/tools/bench)
+endif()
