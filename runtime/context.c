@@ -68,7 +68,7 @@ static dllm_status read_device(dllm_context *context)
 {
     const dllm_driver *driver = &context->driver;
     dllm_device *device = &context->device;
-    int major = 0, minor = 0, l2_bytes = 0;
+    int major = 0, minor = 0, l2_bytes = 0, clock_khz = 0, memory_khz = 0, bus_bits = 0;
     const struct {
         int attribute;
         int *value;
@@ -76,6 +76,9 @@ static dllm_status read_device(dllm_context *context)
         {DLLM_CU_ATTRIBUTE_MAJOR, &major},
         {DLLM_CU_ATTRIBUTE_MINOR, &minor},
         {DLLM_CU_ATTRIBUTE_L2_BYTES, &l2_bytes},
+        {DLLM_CU_ATTRIBUTE_CLOCK_KHZ, &clock_khz},
+        {DLLM_CU_ATTRIBUTE_MEMORY_CLOCK_KHZ, &memory_khz},
+        {DLLM_CU_ATTRIBUTE_MEMORY_BUS_BITS, &bus_bits},
         {DLLM_CU_ATTRIBUTE_MULTIPROCESSORS, &device->multiprocessors},
         {DLLM_CU_ATTRIBUTE_SHARED_BYTES_OPTIN, &device->shared_bytes_max},
     };
@@ -93,6 +96,11 @@ static dllm_status read_device(dllm_context *context)
                                 "cuDriverGetVersion"));
     device->compute = 10 * major + minor;
     device->l2_bytes = l2_bytes;
+    device->clock_mhz = clock_khz / 1000;
+    device->memory_clock_mhz = memory_khz / 1000;
+    /* two transfers a clock */
+    device->memory_bytes_a_ns = (int)((int64_t)memory_khz * 2 * bus_bits / 8 / 1000000);
+    device->products_a_clock = dllm__tensor_products(device->compute);
     device->memory_bytes = (int64_t)memory_bytes;
     device->dependent_launch = device->compute >= 90 && device->driver_version >= 12030;
     dllm__arch_name(device->arch, device->compute);

@@ -18,12 +18,19 @@ typedef struct dllm_device {
     int multiprocessors;   /* CPU: worker threads */
     int shared_bytes_max;  /* dynamic shared memory a block may opt in to */
     int driver_version;
+    int clock_mhz;         /* of the multiprocessors, at most */
+    int memory_clock_mhz;  /* tells memory of two speeds apart; 0 of a typical device */
+    int memory_bytes_a_ns; /* what memory delivers at best: GB/s */
+    int products_a_clock;  /* bf16 multiply-adds of a multiprocessor's tensor cores */
     int64_t l2_bytes;
     int64_t memory_bytes;
 } dllm_device;
 
 /** The name under which kernels are compiled: 90 -> "sm_90a", every other one plain. */
 void dllm__arch_name(char out[16], int compute);
+
+/** bf16 multiply-adds that the tensor cores of a multiprocessor do in a clock, by architecture. */
+int dllm__tensor_products(int compute);
 
 /**
  * A typical device of an architecture, for compiling ahead where no GPU is: "sm_75", "sm_80",

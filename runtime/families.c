@@ -53,7 +53,7 @@ static int preference(const char *out[PREFERENCES_MAX], const dllm_problem *prob
     return PREFERENCES_MAX;
 }
 
-static const dllm_family *find(const char *name, dllm_operation operation)
+const dllm_family *dllm__family_find(const char *name, dllm_operation operation)
 {
     for (int i = 0; i < FAMILY_COUNT; i++)
         if (table[i]->operation == operation && strcmp(table[i]->name, name) == 0) return table[i];
@@ -70,6 +70,51 @@ dllm_status dllm__propose(dllm_choice *out, const dllm_family *family, const dll
     DLLM_TRY(dllm__check_ability(family->name, family->able, problem));
     family->propose(problem, device, out);
     return family->legal(problem, device, out);
+}
+
+/* A kernel is there for the tiles of the space alone; a chunk may have any size that is legal. */
+static bool is_in_space(const dllm_choice *choice)
+{
+    const dllm_space *space = choice->family->space;
+    for (int i = 0; i < space->tile_count; i++) {
+        const dllm_tile *tile = &space->tiles[i];
+        if (tile->rows == choice->tile_rows && tile->vocab == choice->tile_vocab &&
+            tile->depth == choice->tile_depth &&
+            (tile->stages == 0 || tile->stages == choice->stages))
+            return true;
+    }
+    return space->chunked;
+}
+
+/* Every column is in one split, and no split is empty. */
+static bool splits_cover(const dllm_choice *choice, int64_t columns)
+{
+    const dllm_space *space = choice->family->space;
+    const int step = space->columns_step ? space->columns_step : choice->tile_vocab;
+    return choice->splits > 0 && choice->split_columns > 0 && choice->split_columns % step == 0 &&
+           (int64_t)choice->splits * choice->split_columns >= columns &&
+           (int64_t)(choice->splits - 1) * choice->split_columns < columns;
+}
+
+dllm_status dllm__check_choice(const dllm_choice *choice, const dllm_problem *problem,
+                               const dllm_device *device)
+{
+    const dllm_family *family = choice->family;
+    if (!family->space || device->is_cpu != family->is_cpu)
+        return dllm__fail(DLLM_UNSUPPORTED, "%s: has no choices on this device", family->name);
+    const bool chunked = family->space->chunked;
+    DLLM_TRY(dllm__check_ability(family->name, family->able, problem));
+    if (!is_in_space(choice))
+        return dllm__fail(DLLM_UNSUPPORTED, "%s: no kernel for tile %d x %d x %d with %d stages",
+                          family->name, choice->tile_rows, choice->tile_vocab, choice->tile_depth,
+                          choice->stages);
+    if (chunked && (choice->chunk_rows < 1 || choice->chunk_vocab < 1))
+        return dllm__fail(DLLM_UNSUPPORTED, "%s: chunk of %d x %d is empty", family->name,
+                          choice->chunk_rows, choice->chunk_vocab);
+    if (!splits_cover(choice, chunked ? choice->chunk_vocab : problem->valid_vocab))
+        return dllm__fail(DLLM_UNSUPPORTED, "%s: %d splits of %d columns do not cut the vocabulary",
+                          family->name, choice->splits, choice->split_columns);
+    return family->legal(problem, device, choice);
 }
 
 static dllm_status unknown_family(const dllm_problem *problem)
@@ -90,7 +135,7 @@ dllm_status dllm__choose(dllm_choice *out, char *why, const dllm_problem *proble
 {
     const char *names[PREFERENCES_MAX], *reason = "";
     if (problem->family[0]) {
-        const dllm_family *family = find(problem->family, problem->operation);
+        const dllm_family *family = dllm__family_find(problem->family, problem->operation);
         if (!family) return unknown_family(problem);
         (void)snprintf(why, 192, "asked for by name");
         return dllm__propose(out, family, problem, device);
@@ -98,7 +143,7 @@ dllm_status dllm__choose(dllm_choice *out, char *why, const dllm_problem *proble
     dllm_status status = dllm__fail(DLLM_UNSUPPORTED, "no family does this operation here");
     const int count = preference(names, problem, device, &reason);
     for (int i = 0; i < count && status != DLLM_OK; i++) {
-        const dllm_family *family = find(names[i], problem->operation);
+        const dllm_family *family = dllm__family_find(names[i], problem->operation);
         if (family) status = dllm__propose(out, family, problem, device);
     }
     if (status == DLLM_OK) {

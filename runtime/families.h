@@ -10,6 +10,25 @@
 #include "ability.h"
 #include "plan.h"
 
+/** A tile that a family has a kernel for. */
+typedef struct dllm_tile {
+    int rows;
+    int vocab;  /* chunked: columns of a chunk a multiprocessor */
+    int depth;  /* of a pipeline stage; 0: there is none */
+    int stages; /* 0: an argument of the launch, any number that is legal */
+} dllm_tile;
+
+/** The choices that a family knows, as data; legal() says which of them a problem may have. */
+typedef struct dllm_space {
+    const dllm_tile *tiles;
+    int tile_count;
+    int columns_step;     /* a split is a multiple of it; 0: of the tile's vocab */
+    int blocks_an_sm;     /* that run at once, for estimates */
+    int products_a_clock; /* multiply-adds of a multiprocessor; 0: tensor_percent of what it has */
+    int tensor_percent;
+    bool chunked; /* a tile is a chunk of logits in memory; its splits are those of the chunk */
+} dllm_space;
+
 typedef struct dllm_family {
     const char *name;
     dllm_operation operation;
@@ -30,6 +49,7 @@ typedef struct dllm_family {
     dllm_status (*prepare)(dllm_plan *, dllm_plan_entry *);
     dllm_status (*run)(const dllm_plan *, const dllm_plan_entry *, const dllm_row_call *,
                        dllm_stream);
+    const dllm_space *space; /* NULL on the CPU: there is one choice */
 } dllm_family;
 
 /** Family number `index` of the table, NULL behind the last. */
@@ -41,6 +61,16 @@ const dllm_family *dllm__family_at(int index);
  */
 dllm_status dllm__propose(dllm_choice *out, const dllm_family *family, const dllm_problem *problem,
                           const dllm_device *device);
+
+/**
+ * Holds a choice, wherever it came from, against the family's space and legality.
+ * Status   DLLM_UNSUPPORTED with the reason
+ */
+dllm_status dllm__check_choice(const dllm_choice *choice, const dllm_problem *problem,
+                               const dllm_device *device);
+
+/** The family of that name and operation, or NULL. */
+const dllm_family *dllm__family_find(const char *name, dllm_operation operation);
 
 /**
  * Chooses a family for a problem: the one asked for by name, or by rule of thumb.

@@ -31,6 +31,9 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
         return dllm__fail(DLLM_UNSUPPORTED,
                           "gemm_chunk: valid_vocab %lld is above %d chunks of %d columns",
                           (long long)problem->valid_vocab, CHUNKS_MAX, choice->chunk_vocab);
+    if ((int64_t)choice->chunk_rows * choice->chunk_vocab > CHUNK_ELEMENTS)
+        return dllm__fail(DLLM_UNSUPPORTED, "gemm_chunk: a chunk of %d x %d is above %d logits",
+                          choice->chunk_rows, choice->chunk_vocab, CHUNK_ELEMENTS);
     if (!device->has_cublas) return dllm__fail(DLLM_UNSUPPORTED, "gemm_chunk: needs cuBLAS");
     return dllm__check_grid("gemm_chunk", choice->chunk_rows, choice->splits);
 }
@@ -143,6 +146,18 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
     return dllm__launch_combine(plan, entry->kernels[1], call, choice->splits, stream);
 }
 
+static const dllm_tile space_tiles[] = {
+    {352, 256, 0, 1}, {704, 128, 0, 1}, {1408, 64, 0, 1}, {2816, 32, 0, 1}};
+
+static const dllm_space space = {
+    .tiles = space_tiles,
+    .tile_count = sizeof space_tiles / sizeof space_tiles[0],
+    .columns_step = DLLM_SAMPLER_COLUMNS_STEP,
+    .blocks_an_sm = 12,
+    .tensor_percent = 80,
+    .chunked = true,
+};
+
 const dllm_family dllm__family_gemm_chunk = {
     .name = "gemm_chunk",
     .operation = DLLM_OPERATION_HEAD,
@@ -153,4 +168,5 @@ const dllm_family dllm__family_gemm_chunk = {
     .workspace_bytes = workspace_bytes,
     .prepare = prepare,
     .run = run,
+    .space = &space,
 };

@@ -122,6 +122,20 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
     return dllm__launch_head(plan, entry, call, choice->tile_rows, grid, stream);
 }
 
+static const dllm_tile space_tiles[] = {
+    {16, 128, 64, 4}, {16, 128, 64, 5},  {16, 128, 64, 6},  {32, 128, 64, 3},
+    {32, 128, 64, 4}, {32, 128, 64, 5},  {64, 128, 64, 3},  {64, 256, 32, 4},
+    {64, 256, 64, 5}, {128, 256, 32, 3}, {128, 256, 32, 6}, {128, 256, 64, 4},
+};
+
+static const dllm_space space = {
+    .tiles = space_tiles,
+    .tile_count = sizeof space_tiles / sizeof space_tiles[0],
+    .columns_step = COLUMNS_STEP,
+    .blocks_an_sm = 1,
+    .tensor_percent = 50,
+};
+
 const dllm_family dllm__family_mma = {
     .name = "mma",
     .operation = DLLM_OPERATION_HEAD,
@@ -132,4 +146,5 @@ const dllm_family dllm__family_mma = {
     .shared_bytes = shared_bytes,
     .workspace_bytes = dllm__states_workspace,
     .run = run,
+    .space = &space,
 };

@@ -76,6 +76,15 @@ static dllm_status naive_run(const dllm_plan *plan, const dllm_plan_entry *entry
                              stream);
 }
 
+static const dllm_tile naive_tiles[] = {{NAIVE_ROWS, WARP, WARP, 1}};
+
+static const dllm_space naive_space = {
+    .tiles = naive_tiles,
+    .tile_count = 1,
+    .blocks_an_sm = NAIVE_BLOCKS_AN_SM,
+    .products_a_clock = 32,
+};
+
 const dllm_family dllm__family_naive = {
     .name = "naive",
     .operation = DLLM_OPERATION_HEAD,
@@ -85,6 +94,7 @@ const dllm_family dllm__family_naive = {
     .kernels = naive_kernels,
     .workspace_bytes = dllm__states_workspace,
     .run = naive_run,
+    .space = &naive_space,
 };
 
 /* ---- tiled ---- */
@@ -138,6 +148,17 @@ static dllm_status tiled_run(const dllm_plan *plan, const dllm_plan_entry *entry
                              (dllm_grid){0, TILED_THREADS, 0, false}, stream);
 }
 
+static const dllm_tile tiled_tiles[] = {
+    {32, 128, 16, 1}, {64, 64, 16, 1}, {64, 64, 32, 1}, {64, 128, 16, 1}, {128, 64, 16, 1},
+};
+
+static const dllm_space tiled_space = {
+    .tiles = tiled_tiles,
+    .tile_count = sizeof tiled_tiles / sizeof tiled_tiles[0],
+    .blocks_an_sm = TILED_BLOCKS_AN_SM,
+    .products_a_clock = 48,
+};
+
 const dllm_family dllm__family_tiled = {
     .name = "tiled",
     .operation = DLLM_OPERATION_HEAD,
@@ -147,4 +168,5 @@ const dllm_family dllm__family_tiled = {
     .kernels = tiled_kernels,
     .workspace_bytes = dllm__states_workspace,
     .run = tiled_run,
+    .space = &tiled_space,
 };

@@ -225,6 +225,20 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
     return dllm__launch_combine(plan, entry->kernels[1], call, entry->choice.splits, stream);
 }
 
+static const dllm_tile space_tiles[] = {
+    {64, 128, DLLM_SM90_STEP_DEPTH, 0},  {64, 192, DLLM_SM90_STEP_DEPTH, 0},
+    {128, 128, DLLM_SM90_STEP_DEPTH, 0}, {128, 192, DLLM_SM90_STEP_DEPTH, 0},
+    {192, 128, DLLM_SM90_STEP_DEPTH, 0},
+};
+
+static const dllm_space space = {
+    .tiles = space_tiles,
+    .tile_count = sizeof space_tiles / sizeof space_tiles[0],
+    .columns_step = DLLM_SM90_BOX_ROWS,
+    .blocks_an_sm = 1,
+    .tensor_percent = 90,
+};
+
 const dllm_family dllm__family_sm90 = {
     .name = "sm90",
     .operation = DLLM_OPERATION_HEAD,
@@ -235,4 +249,5 @@ const dllm_family dllm__family_sm90 = {
     .shared_bytes = shared_bytes,
     .workspace_bytes = workspace_bytes,
     .run = run,
+    .space = &space,
 };

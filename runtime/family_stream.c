@@ -45,6 +45,15 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
     return dllm__launch_combine(plan, entry->kernels[1], call, entry->choice.splits, stream);
 }
 
+static const dllm_tile space_tiles[] = {{1, DLLM_SAMPLER_COLUMNS_STEP, 0, 1}};
+
+static const dllm_space space = {
+    .tiles = space_tiles,
+    .tile_count = 1,
+    .blocks_an_sm = 9,
+    .products_a_clock = 16, /* an exponential, a compare and a sum a logit */
+};
+
 const dllm_family dllm__family_stream = {
     .name = "stream",
     .operation = DLLM_OPERATION_SAMPLER,
@@ -54,4 +63,5 @@ const dllm_family dllm__family_stream = {
     .kernels = kernels,
     .workspace_bytes = dllm__states_workspace,
     .run = run,
+    .space = &space,
 };

@@ -47,7 +47,6 @@ static int place_kernel(kernel_set *set, const dllm_kernel_spec *spec, int share
 /* What all entries need, that of rows_max first: the information tells of its first, the main one. */
 static void collect_kernels(kernel_set *set, const dllm_plan *plan)
 {
-    set->count = 0;
     for (int e = plan->entry_count - 1; e >= 0; e--) {
         const dllm_plan_entry *entry = &plan->entries[e];
         const dllm_family *family = entry->choice.family;
@@ -90,7 +89,7 @@ static dllm_status load_kernels(dllm_plan *plan, const kernel_set *set)
 
 static dllm_status load(dllm_plan *plan)
 {
-    kernel_set *set = malloc(sizeof *set);
+    kernel_set *set = calloc(1, sizeof *set);
     if (!set) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for the kernels of a plan");
     collect_kernels(set, plan);
     const dllm_status status = load_kernels(plan, set);

@@ -420,6 +420,9 @@ void fake_driver_start(dllm_driver *out)
     fake.attributes[DLLM_CU_ATTRIBUTE_MINOR] = 0;
     fake.attributes[DLLM_CU_ATTRIBUTE_MULTIPROCESSORS] = 132;
     fake.attributes[DLLM_CU_ATTRIBUTE_L2_BYTES] = 50 << 20;
+    fake.attributes[DLLM_CU_ATTRIBUTE_CLOCK_KHZ] = 1980000;
+    fake.attributes[DLLM_CU_ATTRIBUTE_MEMORY_CLOCK_KHZ] = 3201000;
+    fake.attributes[DLLM_CU_ATTRIBUTE_MEMORY_BUS_BITS] = 6144;
     fake.attributes[DLLM_CU_ATTRIBUTE_SHARED_BYTES_OPTIN] = 227 << 10;
     (void)pthread_mutex_unlock(&lock);
     fill_table(out);

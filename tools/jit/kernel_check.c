@@ -2,8 +2,8 @@
  * kernel_check.c - compiles kernels with NVRTC alone and prints what the assembler says of them
  *
  *     kernel_check ARCH FILE [-DNAME=VALUE ...]     one kernel; a path makes its folder the source
- *     kernel_check --all ARCH [FILE]                every shipped kernel of an architecture (of
- * FILE)
+ *     kernel_check --all ARCH [FILE]                every kernel of an architecture (of FILE):
+ *                                                   shipped ones and those the tuner may choose
  *
  * Registers, spills and warnings are in the output. Exit: 0 all compiled, 1 a kernel failed or the
  * call is wrong, 4 no compiler.
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "candidates.h"
 #include "kernel_sources.h"
 #include "nvrtc.h"
 #include "shipped.h"
@@ -25,9 +26,10 @@ static const char usage_text[] =
     "usage: kernel_check ARCH FILE [-DNAME=VALUE ...]\n"
     "       kernel_check --all ARCH [FILE]\n"
     "\n"
-    "Compiles one kernel, or every shipped one (of FILE), without a GPU and prints what the "
-    "compiler\n"
-    "says: registers, shared memory, spills, warnings.\n"
+    "Compiles one kernel, or every one (of FILE) that is shipped or that the tuner may choose for "
+    "a\n"
+    "head, without a GPU and prints what the compiler says: registers, shared memory, spills,\n"
+    "warnings.\n"
     "\n"
     "exit status: 0 all compiled, 1 usage or some did not, 4 no compiler\n";
 
@@ -94,22 +96,65 @@ static bool check(const dllm_nvrtc *nvrtc, const dllm_kernel_spec *spec)
     return compiled;
 }
 
-/** A list that fills its room may have been cut: that is a failure too. */
-static int check_shipped(const dllm_nvrtc *nvrtc, const char *arch, const char *file)
+static void append(dllm_kernel_list *list, const dllm_kernel_spec *spec)
 {
-    static dllm_kernel_list shipped;
+    for (int i = 0; i < list->count; i++)
+        if (dllm__kernel_spec_equal(&list->specs[i], spec)) return;
+    if (list->count < DLLM_SHIPPED_MAX) list->specs[list->count++] = *spec;
+}
+
+/** The kernels of every choice that the tuner would measure for a head of so many rows. */
+static void append_candidates(dllm_kernel_list *list, const dllm_device *device, int64_t rows,
+                              dllm_type type)
+{
+    static dllm_candidate candidates[DLLM_CANDIDATES_MAX];
+    dllm_head_options options = DLLM_HEAD_OPTIONS_INIT;
+    dllm_problem problem;
+    int count = 0;
+    options.vocab = 126464;
+    options.depth = 4096;
+    options.rows_max = rows;
+    options.hidden_type = options.weight_type = type;
+    options.outputs = DLLM_OUT_ARGMAX;
+    if (dllm__head_problem(&problem, &options) != DLLM_OK ||
+        dllm__candidates(candidates, &count, &problem, device) != DLLM_OK)
+        return;
+    for (int i = 0; i < count; i++) {
+        dllm_kernel_spec specs[DLLM_PLAN_KERNELS_MAX];
+        const int kernels =
+            candidates[i].choice.family->kernels(&problem, &candidates[i].choice, specs);
+        for (int k = 0; k < kernels; k++) {
+            memcpy(specs[k].arch, device->arch, sizeof specs[k].arch);
+            append(list, &specs[k]);
+        }
+    }
+}
+
+static void collect(dllm_kernel_list *list, const char *arch)
+{
+    dllm_device device;
+    dllm__shipped_kernels(list, arch);
+    if (dllm__device_typical(&device, arch) != DLLM_OK) return;
+    for (int64_t rows = 1; rows <= 4096; rows *= 8)
+        for (int type = DLLM_BF16; type <= DLLM_FP32; type++)
+            append_candidates(list, &device, rows, (dllm_type)type);
+}
+
+/** A list that fills its room may have been cut: that is a failure too. */
+static int check_all(const dllm_nvrtc *nvrtc, const char *arch, const char *file)
+{
+    static dllm_kernel_list all;
     int checked = 0;
     int failed = 0;
-    dllm__shipped_kernels(&shipped, arch);
-    for (int i = 0; i < shipped.count; i++) {
-        if (file && strcmp(shipped.specs[i].file, file) != 0) continue;
+    collect(&all, arch);
+    for (int i = 0; i < all.count; i++) {
+        if (file && strcmp(all.specs[i].file, file) != 0) continue;
         checked++;
-        failed += !check(nvrtc, &shipped.specs[i]);
+        failed += !check(nvrtc, &all.specs[i]);
     }
     (void)printf("%d kernels of %s for %s checked, %d failed\n", checked, file ? file : "all files",
                  arch, failed);
-    return checked == 0 || failed || shipped.count >= DLLM_SHIPPED_MAX ? EXIT_FAILURE
-                                                                       : EXIT_SUCCESS;
+    return checked == 0 || failed || all.count >= DLLM_SHIPPED_MAX ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 static int check_one(const dllm_nvrtc *nvrtc, const char *arch, int count, char **arguments)
@@ -136,6 +181,6 @@ int main(int argc, char **argv)
         return EXIT_NO_COMPILER;
     }
     (void)printf("NVRTC %d.%d, %s\n", nvrtc.major, nvrtc.minor, nvrtc.path);
-    return all ? check_shipped(&nvrtc, argv[2], argc > 3 ? argv[3] : NULL)
+    return all ? check_all(&nvrtc, argv[2], argc > 3 ? argv[3] : NULL)
                : check_one(&nvrtc, argv[1], argc - 2, argv + 2);
 }
