@@ -85,6 +85,24 @@ want_nvrtc() {
     export DLLM_NVRTC
 }
 
+# A Python with NumPy and pytest, for the package's tests; torch is tested where it is installed.
+want_python() {
+    python=build/python/bin/python
+    ! "$python" -c 'import numpy, pytest' 2>/dev/null || return 0
+    say "fetching NumPy and pytest"
+    rm -rf build/python
+    python3 -m venv --system-site-packages build/python 2>/dev/null || {
+        missing=" python3-venv"
+        has apt-get || fail "install python3-venv"
+        as_root apt-get update -qq >/dev/null
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+            --no-install-recommends python3-venv >/dev/null || fail "apt-get could not install$missing"
+        python3 -m venv --system-site-packages build/python
+    }
+    "$python" -m pip install -q numpy pytest ||
+        fail "NumPy and pytest could not be fetched: is this machine online?"
+}
+
 # configure_and_build FOLDER [cmake options]
 configure_and_build() {
     folder=$1

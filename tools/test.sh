@@ -1,8 +1,8 @@
 #!/bin/sh
 # test.sh - the one test command: sets up what is missing, checks, builds and runs everything
 #
-# Stages: format, layers, results, warnings with clang, clang-tidy, ASan + UBSan, TSan, an installed copy, and
-# last the whole of ctest on the release build. Suites that need a GPU skip without one; where there
+# Stages: format, layers, results, warnings with clang, clang-tidy, ASan + UBSan, TSan, an installed copy,
+# the Python package, and last the whole of ctest on the release build. Suites that need a GPU skip without one; where there
 # is one compute-sanitizer runs them too. Ends 0 only if every stage did.
 set -eu
 cd "$(dirname "$0")/.."
@@ -44,6 +44,10 @@ configure_and_build build/release -DDLLM_WERROR=ON
 configure_and_build build/library -DDLLM_WERROR=ON -DDLLM_TOOLS=OFF -DDLLM_TESTS=OFF
 sh tests/installed_app.sh build/release
 sh tests/installed_examples.sh build/release
+
+say "the Python package as a wheel"
+want_python
+sh tests/installed_wheel.sh build/release "$python"
 
 say "all suites"
 if has compute-sanitizer && has nvidia-smi && nvidia-smi -L >/dev/null 2>&1; then
