@@ -3,9 +3,11 @@
  *
  *     gpu_head           the suite
  *     gpu_head --large   the head of LLaDA-8B: all rows of R = 1 .. 16,384, workspace within bounds
+ *     gpu_head --shapes  every head of the table at random row counts, against cuBLAS
  */
 #include "row_suite.h"
 
+#include "head_shapes.h"
 #include "large_head.h"
 
 #include <string.h>
@@ -19,6 +21,8 @@ int main(int count, char **arguments)
     Suite *suite = suite_create("gpu_head");
     if (count == 2 && strcmp(arguments[1], "--large") == 0)
         large_head_add(suite);
+    else if (count == 2 && strcmp(arguments[1], "--shapes") == 0)
+        head_shapes_add(suite);
     else
         row_suite_add(suite, &setup);
     return row_suite_run(suite);

@@ -10,8 +10,10 @@ if(TARGET row_check)
 
   dllm_test(gpu_rows LABEL gpu TIMEOUT 600 SOURCES gpu_rows.c head_rows.c ${suite}
     LIBRARIES row_check dllm_generate_parts)
-  dllm_test(gpu_head LABEL gpu TIMEOUT 600 SOURCES gpu_head.c large_head.c ${suite}
+  dllm_test(gpu_head LABEL gpu TIMEOUT 600 SOURCES gpu_head.c head_shapes.c large_head.c ${suite}
     LIBRARIES row_check)
+  add_test(NAME gpu_head_shapes COMMAND gpu_head --shapes)
+  set_tests_properties(gpu_head_shapes PROPERTIES LABELS gpu SKIP_RETURN_CODE 77 TIMEOUT 600)
   dllm_test(gpu_cache LABEL gpu TIMEOUT 300 SOURCES gpu_cache.c scratch.c LIBRARIES row_check)
   dllm_test(gpu_graph LABEL gpu TIMEOUT 600 SOURCES gpu_graph.c LIBRARIES row_check)
   dllm_test(gpu_sampler LABEL gpu TIMEOUT 600 SOURCES gpu_sampler.c ${suite} LIBRARIES row_check)
