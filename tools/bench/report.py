@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Writes what bench measured into README.md and tools/bench/results.md.
+"""Writes what was measured into README.md and tools/bench/results.md.
 
 usage: tools/bench/report.py [--check]
+       tools/bench/report.py --join OUT FILE...
 
-Reads tools/bench/results/*.json (each written by `bench --json`). Every file gets a section in
-results.md; the newest one measured on a GPU also stands in README.md. Both keep everything outside
-the lines <!-- bench:begin --> and <!-- bench:end -->. --check writes nothing and ends with 1 if a
-file would change.
+Reads tools/bench/results/*.json, lists of results as `bench --json` and `peers.py --json` write
+them. Every file gets a section in results.md; README.md gets each kind of table from the newest
+file that has it, measured on a GPU. Both keep everything outside the lines <!-- bench:begin --> and
+<!-- bench:end -->. --check writes nothing and ends with 1 if a file would change. --join writes one
+list out of several: what was measured in pieces becomes one file, and its tables are whole.
 """
 import json
 import pathlib
@@ -15,7 +17,11 @@ import sys
 FOLDER = pathlib.Path(__file__).resolve().parent
 ROOT = FOLDER.parent.parent
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
-BASELINE = "cublas"
+BASELINE, READ, COMPILED, OURS = "cublas", "read", "torch.compile", "dllm"
+METHODS = {"L": "launches interleaved", "B": "bursts interleaved"}
+NAMES = {BASELINE: "cuBLAS product alone", READ: "plain read", "cublaslt": "best of cuBLASLt",
+         "cublas+sampler": "cuBLAS, then the sampler"}
+ROOF = 0.8  # a share of the plain read below this says nothing: the work is not bound by reading
 
 
 def table(header, rows):
@@ -33,72 +39,161 @@ def milliseconds(result):
     return f"{result['ms']:.3f}" if result["ms"] < 10 else f"{result['ms']:.2f}"
 
 
+def title(what):
+    return NAMES.get(what, f"`{what}`")
+
+
 def head_cell(result):
+    """ms, with the ratio to the product alone and, where reading binds, the share of the read."""
     if result is None:
         return "–"
-    if result["ratio"] is None or result["what"] == BASELINE:
-        return milliseconds(result)
-    return f"{milliseconds(result)} ({result['ratio']:.2f}×)"
+    notes = []
+    if result["ratio"] is not None and result["what"] not in (BASELINE, READ):
+        notes.append(f"{result['ratio']:.2f}×")
+    if (result.get("share") or 0) >= ROOF and result["what"] not in (BASELINE, READ):
+        notes.append(f"{100 * result['share']:.0f} %")
+    return milliseconds(result) + (f" ({', '.join(notes)})" if notes else "")
 
 
-def head_section(results):
-    """Families across, rows down: ms and the ratio to the product alone."""
-    sections = []
-    for shape in in_order((r["vocab"], r["depth"], r["type"]) for r in results):
-        chosen = [r for r in results if (r["vocab"], r["depth"], r["type"]) == shape]
-        families = in_order(r["what"] for r in chosen)
-        cells = {(r["rows"], r["what"]): r for r in chosen}
-        rows = [
-            [f"{n:,}"] + [head_cell(cells.get((n, family))) for family in families]
-            for n in sorted({r["rows"] for r in chosen})
-        ]
-        names = ["cuBLAS product alone" if f == BASELINE else f"`{f}`" for f in families]
-        largest = max(r["workspace_bytes"] for r in chosen)
-        sections.append(
-            f"Head, V = {shape[0]:,}, H = {shape[1]:,}, {shape[2]}: ms (ratio to the product alone); "
-            f"largest workspace {largest / 2**20:.1f} MiB\n\n" + table(["R"] + names, rows)
-        )
-    return sections
+def shape_of(result):
+    return result["vocab"], result["depth"], result["type"]
 
 
-def sampler_section(results):
-    """Types across, rows down: ms and the rate at which logits are read."""
-    sections = []
-    for vocab in in_order(r["vocab"] for r in results):
-        chosen = [r for r in results if r["vocab"] == vocab]
-        types = in_order(r["type"] for r in chosen)
-        cells = {(r["rows"], r["type"]): r for r in chosen}
-        rows = []
-        for n in sorted({r["rows"] for r in chosen}):
-            found = [cells.get((n, kind)) for kind in types]
-            rows.append([f"{n:,}"] + [
-                f"{milliseconds(r)} ({r['gbps']:,.0f} GB/s)" if r else "–" for r in found])
-        sections.append(f"Sampler, V = {vocab:,}: ms (logits read)\n\n" + table(["R"] + types, rows))
-    return sections
+def head_table(results):
+    """One shape: takers across, rows down."""
+    takers = in_order(r["what"] for r in results)
+    cells = {(r["rows"], r["what"]): r for r in results}
+    header = ["R"] + [title(what) for what in takers]
+    rows = []
+    compared = COMPILED in takers and OURS in takers
+    for n in sorted({r["rows"] for r in results}):
+        row = [f"{n:,}"] + [head_cell(cells.get((n, what))) for what in takers]
+        if compared:
+            both = [cells.get((n, what)) for what in (OURS, COMPILED)]
+            row.append(f"{both[0]['ms'] / both[1]['ms']:.2f}×" if all(both) else "–")
+        rows.append(row)
+    if compared:
+        header.append(f"`{OURS}` of `{COMPILED}`")
+    return table(header, rows)
 
 
-def run_text(results):
-    """Everything about one file of results."""
+def heads_table(results):
+    """Many shapes: takers across, a shape and row count a line."""
+    takers = in_order(r["what"] for r in results)
+    cells = {(shape_of(r), r["rows"], r["what"]): r for r in results}
+    rows = []
+    for shape, n in in_order((shape_of(r), r["rows"]) for r in results):
+        found = [cells.get((shape, n, what)) for what in takers]
+        name = next(r for r in found if r).get("set") or "–"
+        rows.append([name, f"{shape[0]:,}", f"{shape[1]:,}", shape[2], f"{n:,}"]
+                    + [head_cell(r) for r in found])
+    return table(["head", "V", "H", "type", "R"] + [title(what) for what in takers], rows)
+
+
+def head_section(results, method):
+    shapes = in_order(shape_of(r) for r in results)
+    how = f"ms (ratio to the product alone, share of the plain read); {METHODS[method]}"
+    if len(shapes) > 1:
+        return f"Heads of the table, {how}\n\n{heads_table(results)}"
+    vocab, depth, kind = shapes[0]
+    own = [r["workspace_bytes"] for r in results if r["what"] not in NAMES]
+    largest = f"; largest workspace {max(own) / 2**20:.1f} MiB" if own else ""
+    return f"Head, V = {vocab:,}, H = {depth:,}, {kind}: {how}{largest}\n\n{head_table(results)}"
+
+
+def sampler_cell(result, read):
+    if result is None:
+        return "–"
+    notes = [f"{result['gbps']:,.0f} GB/s"]
+    if result.get("share"):
+        notes.append(f"{100 * result['share']:.1f} % of the read")
+    elif read:
+        notes.append(f"{100 * read['ms'] / result['ms']:.1f} % of the read")
+    return f"{milliseconds(result)} ({', '.join(notes)})"
+
+
+def sampler_section(results, method):
+    """Types across, rows down: ms, the rate at which logits are read, the share of a plain read."""
+    takers = [w for w in in_order(r["what"] for r in results) if w != READ]
+    kinds = in_order(r["type"] for r in results)
+    cells = {(r["rows"], r["type"], r["what"]): r for r in results}
+    columns = [(kind, what) for kind in kinds for what in takers]
+    rows = [
+        [f"{n:,}"] + [sampler_cell(cells.get((n, *column)), cells.get((n, column[0], READ)))
+                      for column in columns]
+        for n in sorted({r["rows"] for r in results})
+    ]
+    header = [kind if len(takers) == 1 else f"{kind}, `{what}`" for kind, what in columns]
+    return (f"Sampler, V = {results[0]['vocab']:,}: ms (logits read), {METHODS[method]}\n\n"
+            + table(["R"] + header, rows))
+
+
+def host_section(results):
+    """Takers across: what the calling thread spends on one run."""
+    takers = in_order((r["op"], r["what"]) for r in results)
+    cells = {(r["op"], r["what"]): r for r in reversed(results)}
+    row = [f"{1e3 * cells[taker]['ms']:.2f}" for taker in takers]
+    return ("Host time of one call that enqueues a run: µs, median\n\n"
+            + table([title(what) for _, what in takers], [row]))
+
+
+def sections(results):
+    """{kind of table: text} of one file, in the order of a reader's questions."""
+    found = {}
+    peers = "peers " if results[0]["command"].startswith("peers") else ""
+    for op, section in (("head", head_section), ("sampler", sampler_section)):
+        for method in METHODS:
+            chosen = [r for r in results if r["op"] == op and r["method"] == method]
+            if not chosen:
+                continue
+            many = op == "head" and len({shape_of(r) for r in chosen}) > 1
+            found[f"{peers}{op}{'s' if many else ''} {method}"] = section(chosen, method)
+    chosen = [r for r in results if r["method"] == "H"]
+    if chosen:
+        found["host"] = host_section(chosen)
+    return found
+
+
+def place(results):
+    """Where, when and how: one line above the tables of a file."""
     first = results[0]
-    place = f"{first['device']} ({first['arch']})"
+    text = f"{first['device']} ({first['arch']})"
     if first["driver"]:
-        place += f", driver {first['driver']}, limits {first['clocks']}"
-    if first["cublas"]:
-        place += f", cuBLAS {first['cublas']}"
-    head = [r for r in results if r["op"] == "head"]
-    sampler = [r for r in results if r["op"] == "sampler"]
-    parts = [f"{place}, {first['date'][:10]}: `{first['command']}`"]
-    return "\n\n".join(parts + head_section(head) + sampler_section(sampler))
+        text += f", driver {first['driver']}, limits {first['clocks']}"
+    if first.get("cublas"):
+        text += f", cuBLAS {first['cublas']}"
+    if first.get("torch"):
+        text += f", torch {first['torch']}, Triton {first['triton']}"
+    commands = ", ".join(f"`{command}`" for command in in_order(r["command"] for r in results))
+    return f"{text}, {first['date'][:10]}: {commands}"
 
 
-def load():
+def newest_of_each_kind(runs):
+    """Tables for the README: every kind once, from the newest file that has it."""
+    taken, parts = set(), []
+    for results in runs:
+        fresh = {k: text for k, text in sections(results).items() if k not in taken}
+        taken |= fresh.keys()
+        if fresh:
+            parts.append("\n\n".join([place(results), *fresh.values()]))
+    return "\n\n".join(parts)
+
+
+def load(folder=FOLDER / "results"):
     """(file name, results) of every file that has results, the newest first."""
     runs = []
-    for path in (FOLDER / "results").glob("*.json"):
+    for path in folder.glob("*.json"):
         results = json.loads(path.read_text(encoding="utf-8"))
         if results:
             runs.append((path.name, results))
     return sorted(runs, key=lambda run: (run[1][0]["date"], run[0]), reverse=True)
+
+
+def join(out, paths):
+    results = []
+    for path in paths:
+        results += json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    pathlib.Path(out).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 def replaced(path, text):
@@ -111,16 +206,22 @@ def replaced(path, text):
 
 
 def main(arguments):
+    if len(arguments) > 2 and arguments[0] == "--join":
+        join(arguments[1], arguments[2:])
+        return 0
     if arguments not in ([], ["--check"]):
         print(__doc__)
         return 0 if arguments == ["--help"] else 1
     runs = load()
     on_gpu = [results for _, results in runs if results[0]["arch"] != "cpu"]
-    all_runs = "\n\n".join(f"## {name}\n\n{run_text(results)}" for name, results in runs)
-    newest = run_text(on_gpu[0]) if on_gpu else "Nothing has been measured on a GPU yet."
+    all_runs = "\n\n".join(
+        "\n\n".join([f"## {name}", place(results), *sections(results).values()])
+        for name, results in runs)
+    newest = newest_of_each_kind(on_gpu)
     status = 0
-    for path, text in ((FOLDER / "results.md", all_runs), (ROOT / "README.md", newest)):
-        new = replaced(path, text or "Nothing has been measured yet.")
+    for path, text in ((FOLDER / "results.md", all_runs or "Nothing has been measured yet."),
+                       (ROOT / "README.md", newest or "Nothing has been measured on a GPU yet.")):
+        new = replaced(path, text)
         if new == path.read_text(encoding="utf-8"):
             continue
         if arguments:

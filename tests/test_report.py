@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""test_report.py - the tables that tools/bench/report.py makes of results"""
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools" / "bench"))
+import report  # noqa: E402
+
+
+def result(what, rows=1, **changes):
+    made = {"device": "GPU", "arch": "sm_90a", "driver": "580", "clocks": "1980 MHz", "cublas": "13",
+            "date": "2026-11-30T00:00:00Z", "command": "bench", "op": "head", "set": "llada-8b",
+            "what": what, "vocab": 126464, "depth": 4096, "type": "bf16", "rows": rows,
+            "method": "L", "ms": 0.25, "min_ms": 0.2, "ratio": 1.0, "share": None, "samples": 30,
+            "workspace_bytes": 0, "tflops": 1.0, "gbps": 4000.0}
+    made.update(changes)
+    return made
+
+
+class Tables(unittest.TestCase):
+    def test_ratio_and_share_stand_beside_the_time(self):
+        text = report.head_table([result("cublas"), result("sm90", ms=0.24, ratio=0.96, share=0.98)])
+        self.assertIn("| R | cuBLAS product alone | `sm90` |", text)
+        self.assertIn("| 1 | 0.250 | 0.240 (0.96×, 98 %) |", text)
+
+    def test_share_is_left_out_where_reading_does_not_bind(self):
+        text = report.head_table([result("sm90", rows=4096, ms=6.0, ratio=0.95, share=0.04)])
+        self.assertIn("6.000 (0.95×) |", text)
+
+    def test_a_taker_that_is_missing_leaves_a_dash(self):
+        text = report.head_table([result("cublas"), result("naive"), result("cublas", rows=512)])
+        self.assertIn("| 512 | 0.250 | – |", text)
+
+    def test_library_is_compared_with_the_compiled_torch(self):
+        text = report.head_table([result("torch.compile", ms=0.3), result("dllm", ms=0.24)])
+        self.assertIn("`dllm` of `torch.compile`", text)
+        self.assertIn("0.80× |", text)
+
+    def test_many_shapes_become_lines(self):
+        found = report.sections([result("dllm", rows=32),
+                                 result("dllm", rows=32, set="gpt2", vocab=50257, depth=768)])
+        self.assertEqual(list(found), ["heads L"])
+        self.assertIn("| gpt2 | 50,257 | 768 | bf16 | 32 |", found["heads L"])
+
+    def test_methods_have_tables_of_their_own(self):
+        found = report.sections([result("sm90"), result("sm90", method="B"),
+                                 result("sm90", method="H", ms=0.0035)])
+        self.assertEqual(list(found), ["head L", "head B", "host"])
+        self.assertIn("bursts", found["head B"])
+        self.assertIn("| 3.50 |", found["host"])
+
+    def test_sampler_tells_its_share_of_the_read(self):
+        text = report.sampler_section(
+            [result("read", op="sampler", depth=0), result("stream", op="sampler", depth=0, share=0.963)],
+            "L")
+        self.assertIn("| R | bf16 |", text)
+        self.assertIn("96.3 % of the read", text)
+
+    def test_workspace_is_that_of_the_families(self):
+        text = report.head_section([result("cublas+sampler", workspace_bytes=2**32),
+                                    result("sm90", workspace_bytes=2**20)], "L")
+        self.assertIn("largest workspace 1.0 MiB", text)
+
+    def test_readme_takes_each_kind_from_the_newest_file(self):
+        newest = [result("sm90", command="bench --method B", method="B", date="2026-12-02T00:00:00Z")]
+        older = [result("mma", ms=0.5), result("mma", method="B", ms=0.7)]
+        text = report.newest_of_each_kind([newest, older])
+        self.assertIn("bench --method B", text)
+        self.assertIn("0.500", text)
+        self.assertNotIn("0.700", text)
+
+    def test_results_before_shares_are_read_too(self):
+        old = result("sm90")
+        for field in ("set", "share"):
+            del old[field]
+        self.assertIn("0.250", report.sections([old])["head L"])
+
+
+class Files(unittest.TestCase):
+    def test_pieces_are_joined_and_name_their_commands(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [pathlib.Path(folder, name) for name in ("a.json", "b.json", "whole.json")]
+            for path, command in zip(paths, ("bench --rows 1", "bench --rows 16")):
+                path.write_text(json.dumps([result("sm90", command=command)]), encoding="utf-8")
+            self.assertEqual(report.main(["--join", str(paths[2]), *map(str, paths[:2])]), 0)
+            paths[0].unlink()
+            paths[1].unlink()
+            [(name, results)] = report.load(pathlib.Path(folder))
+            self.assertEqual((name, len(results)), ("whole.json", 2))
+            self.assertIn("`bench --rows 1`, `bench --rows 16`", report.place(results))
+
+    def test_a_file_without_its_markers_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "README.md")
+            path.write_text(report.BEGIN, encoding="utf-8")
+            with self.assertRaises(SystemExit):
+                report.replaced(path, "text")
+            path.write_text(f"a\n{report.BEGIN}\nold\n{report.END}\nz", encoding="utf-8")
+            self.assertEqual(report.replaced(path, "new"), f"a\n{report.BEGIN}\nnew\n{report.END}\nz")
+
+
+if __name__ == "__main__":
+    unittest.main()
