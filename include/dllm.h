@@ -18,10 +18,11 @@
  * DLLM_..._INIT macro, also those that a call fills.
  *
  * Implemented in this version: the operations head and sampler; on every device the outputs argmax,
- * max, lse, confidence and flags, the inputs row_index and rows_device, valid_vocab, vocab_offset and strides; the
- * prepare bits CACHE_ONLY, NO_DISK and DETERMINISTIC. The rest of this header is the shape of what
- * comes: a family that lacks it refuses it with DLLM_UNSUPPORTED and a message that names both, and
- * never ignores it. Values, ties, NaN and tolerances are those of docs/numerics.md.
+ * max, lse, confidence and flags, the inputs row_index and rows_device, valid_vocab, vocab_offset and
+ * strides; the prepare bits CACHE_ONLY, NO_DISK and DETERMINISTIC; on the CPU every output, input and
+ * behaviour, and merge. The rest of this header is the shape of what comes: a family that lacks it
+ * refuses it with DLLM_UNSUPPORTED and a message that names both, and never ignores it. Values, ties,
+ * NaN and tolerances are those of docs/numerics.md.
  */
 #ifndef DLLM_H
 #define DLLM_H

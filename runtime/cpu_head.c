@@ -7,7 +7,6 @@
 #include "cpu_head.h"
 
 #include "cpu_rows.h"
-#include "cpu_state.h"
 
 enum {
     RANGE_COLUMNS = 192,     /* whole blocks of 4 and of 6 columns */
@@ -18,7 +17,7 @@ enum {
 /* Parts of the workspace, in order. */
 typedef struct workspace_parts {
     size_t packed_bytes; /* (pass rows, packed depth) fp32 */
-    size_t states_bytes; /* [ranges][pass rows] */
+    size_t rows_bytes;   /* states and lists */
     size_t worker_bytes; /* (tile rows, RANGE_COLUMNS) fp32, for each worker */
 } workspace_parts;
 
@@ -39,25 +38,20 @@ static int64_t packed_depth(const dllm_problem *problem)
     return (problem->depth + multiple - 1) / multiple * multiple;
 }
 
-static int64_t range_count(const dllm_problem *problem)
-{
-    return (problem->valid_vocab + RANGE_COLUMNS - 1) / RANGE_COLUMNS;
-}
-
-static workspace_parts parts_of(const dllm_problem *problem)
+static workspace_parts parts_of(const dllm_problem *problem, int threads)
 {
     const size_t rows = (size_t)dllm__cpu_pass_rows(problem);
     const size_t tile = rows < TILE_ROWS_MAX ? rows : TILE_ROWS_MAX;
     return (workspace_parts){
         dllm__cpu_aligned(rows * (size_t)packed_depth(problem) * sizeof(float)),
-        dllm__cpu_aligned(rows * (size_t)range_count(problem) * sizeof(dllm_row_state)),
+        dllm__cpu_rows_workspace(problem, RANGE_COLUMNS, threads),
         dllm__cpu_aligned(tile * RANGE_COLUMNS * sizeof(float))};
 }
 
 size_t dllm__cpu_head_workspace(const dllm_problem *problem, int threads)
 {
-    const workspace_parts parts = parts_of(problem);
-    return parts.packed_bytes + parts.states_bytes + (size_t)threads * parts.worker_bytes;
+    const workspace_parts parts = parts_of(problem, threads);
+    return parts.packed_bytes + parts.rows_bytes + (size_t)threads * parts.worker_bytes;
 }
 
 /* Rows of a task: what the cache holds, in whole groups of the product, evenly spread. */
@@ -79,7 +73,6 @@ static dllm_cpu_product product_of(const head_pass *pass, int tile, int64_t rang
     const int first = tile * pass->tile_rows;
     const int left = pass->rows.rows - first;
     const int64_t column = range * RANGE_COLUMNS;
-    const int64_t columns = problem->valid_vocab - column;
     const int64_t weight_offset = column * pass->rows.call->weight_stride;
     return (dllm_cpu_product){
         .hidden = pass->packed + first * pass->packed_depth,
@@ -91,7 +84,7 @@ static dllm_cpu_product product_of(const head_pass *pass, int tile, int64_t rang
         .depth = problem->depth,
         .packed_depth = pass->packed_depth,
         .rows = left < pass->tile_rows ? left : pass->tile_rows,
-        .columns = columns < RANGE_COLUMNS ? (int)columns : RANGE_COLUMNS,
+        .columns = dllm__cpu_rows_columns(&pass->rows, range),
         .weight_type = problem->weight_type,
     };
 }
@@ -102,8 +95,8 @@ static void pack_row(void *user, int64_t row, int worker)
     const head_pass *pass = user;
     const int tile = (int)row / pass->tile_rows;
     const dllm_cpu_product product = product_of(pass, tile, 0, NULL);
-    pass->vector->pack(&product, (int)row % pass->tile_rows, dllm__cpu_row(&pass->rows, (int)row),
-                       pass->rows.problem->hidden_type);
+    pass->vector->pack(&product, (int)row % pass->tile_rows,
+                       dllm__cpu_rows_at(&pass->rows, row).source, pass->rows.problem->hidden_type);
 }
 
 /* Tiles of one range are neighbours in the order of tasks: they share its weights in the cache. */
@@ -115,40 +108,34 @@ static void multiply_range(void *user, int64_t index, int worker)
     float *logits = (float *)(void *)(pass->logits + (size_t)worker * pass->worker_bytes);
     const dllm_cpu_product product = product_of(pass, tile, range, logits);
     pass->vector->multiply(&product);
-    dllm_row_state *states =
-        pass->rows.states + range * pass->rows.rows + (int64_t)tile * pass->tile_rows;
     for (int64_t r = 0; r < product.rows; r++) {
-        states[r] = dllm__cpu_state_init();
-        dllm__cpu_state_fold_block(pass->vector, &states[r], logits + r * RANGE_COLUMNS,
-                                   product.columns, (int32_t)(range * RANGE_COLUMNS));
+        const dllm_cpu_row row =
+            dllm__cpu_rows_at(&pass->rows, (int64_t)tile * pass->tile_rows + r);
+        if (row.source)
+            dllm__cpu_rows_fold(&pass->rows, &row, range, logits + r * RANGE_COLUMNS, worker);
     }
 }
 
 void dllm__cpu_head_run_with(dllm_cpu_pool *pool, const dllm_cpu_vector *vector,
                              const dllm_problem *problem, const dllm_row_call *call)
 {
-    const workspace_parts parts = parts_of(problem);
+    const workspace_parts parts = parts_of(problem, dllm__cpu_pool_threads(pool));
     char *workspace = call->workspace;
     head_pass pass = {
-        .rows = {.problem = problem,
-                 .call = call,
-                 .ranges = range_count(problem),
-                 .states = (dllm_row_state *)(void *)(workspace + parts.packed_bytes)},
+        .rows = dllm__cpu_rows_open(problem, call, RANGE_COLUMNS, workspace + parts.packed_bytes),
         .vector = vector,
         .packed = (float *)(void *)workspace,
-        .logits = workspace + parts.packed_bytes + parts.states_bytes,
+        .logits = workspace + parts.packed_bytes + parts.rows_bytes,
         .worker_bytes = parts.worker_bytes,
         .packed_depth = packed_depth(problem),
     };
-    while (pass.rows.first < call->rows) {
-        const int64_t left = call->rows - pass.rows.first;
-        pass.rows.rows = left < DLLM_CPU_PASS_ROWS ? (int)left : DLLM_CPU_PASS_ROWS;
+    pass.rows.transform.vector = vector;
+    while (dllm__cpu_rows_next(pool, &pass.rows)) {
         pass.tile_rows = tile_rows(vector, pass.packed_depth, pass.rows.rows);
         pass.tiles = (pass.rows.rows + pass.tile_rows - 1) / pass.tile_rows;
         dllm__cpu_pool_run(pool, pack_row, &pass, pass.rows.rows);
         dllm__cpu_pool_run(pool, multiply_range, &pass, pass.rows.ranges * pass.tiles);
         dllm__cpu_rows_finish(pool, &pass.rows);
-        pass.rows.first += pass.rows.rows;
     }
 }
 

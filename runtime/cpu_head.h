@@ -1,5 +1,5 @@
 /*
- * cpu_head.h - both operations on the CPU
+ * cpu_head.h - the operations on the CPU
  *
  * The vocabulary is cut into ranges of fixed size, whatever the number of threads, so a row's bits do
  * not depend on it: each range gives a partial state, and states are merged in ascending order. Nor
@@ -21,6 +21,8 @@ void dllm__cpu_head_run(dllm_cpu_pool *pool, const dllm_problem *problem,
                         const dllm_row_call *call);
 void dllm__cpu_sampler_run(dllm_cpu_pool *pool, const dllm_problem *problem,
                            const dllm_row_call *call);
+void dllm__cpu_merge_run(dllm_cpu_pool *pool, const dllm_problem *problem,
+                         const dllm_row_call *call);
 
 /** The same with the inner loops of a given instruction set. */
 void dllm__cpu_head_run_with(dllm_cpu_pool *pool, const dllm_cpu_vector *vector,

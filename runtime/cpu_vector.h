@@ -37,6 +37,11 @@ typedef struct dllm_cpu_product {
     dllm_type weight_type;
 } dllm_cpu_product;
 
+typedef struct dllm_cpu_sums {
+    float sum;
+    float weighted;
+} dllm_cpu_sums;
+
 typedef struct dllm_cpu_vector {
     const char *name;
     int tile_rows; /* rows that the product handles at once; best divides `rows` */
@@ -48,9 +53,19 @@ typedef struct dllm_cpu_vector {
     /* Converts elements to fp32, exactly. */
     void (*widen)(float *out, const void *in, dllm_type type, int64_t count);
 
-    /* State of 1 .. DLLM_CPU_FOLD_COLUMNS logits, columns from 0. Pads the block with -inf up to a
-       multiple of 16 floats, which must exist. */
+    /* State of a block: 1 .. DLLM_CPU_FOLD_COLUMNS logits, columns from 0, a multiple of 16 floats
+       of room. Pads the block with -inf. */
     dllm_row_state (*fold)(float *logits, int count);
+
+    /* The same without the sum, which is 0. */
+    dllm_row_state (*largest)(float *logits, int count);
+
+    /* Sums of a block that fold or largest has padded: exp(x) and exp(x) x of x = (z - max) /
+       temperature, max finite and no logit above it. A NaN has no mass. */
+    dllm_cpu_sums (*weigh)(const float *logits, int count, float max, float temperature);
+
+    /* z = softcap tanh(z / softcap), of a block with room as above. */
+    void (*cap)(float *logits, int count, float softcap);
 } dllm_cpu_vector;
 
 /** The widest table that this machine runs. */

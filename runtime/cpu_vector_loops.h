@@ -279,6 +279,9 @@ const dllm_cpu_vector VECTOR_TABLE = {
     .multiply = multiply,
     .widen = widen,
     .fold = fold,
+    .largest = largest,
+    .weigh = weigh,
+    .cap = cap,
 };
 
 #endif

@@ -50,4 +50,9 @@ static inline vec broadcast(float value)
     return (vec){0} + value;
 }
 
+static inline bits broadcast_bits(uint32_t value)
+{
+    return (bits){0} + value;
+}
+
 #endif

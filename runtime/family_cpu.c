@@ -29,6 +29,13 @@ static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_
     return 0;
 }
 
+static size_t no_workspace(const dllm_problem *problem, const dllm_choice *choice)
+{
+    (void)problem;
+    (void)choice;
+    return 0;
+}
+
 static size_t head_workspace(const dllm_problem *problem, const dllm_choice *choice)
 {
     return dllm__cpu_head_workspace(problem, choice->splits);
@@ -68,11 +75,20 @@ static dllm_status sampler_run(const dllm_plan *plan, const dllm_plan_entry *ent
     return DLLM_OK;
 }
 
+static dllm_status merge_run(const dllm_plan *plan, const dllm_plan_entry *entry,
+                             const dllm_row_call *call, dllm_stream stream)
+{
+    (void)entry;
+    (void)stream;
+    dllm__cpu_merge_run(plan->context->pool, &plan->problem, call);
+    return DLLM_OK;
+}
+
 const dllm_family dllm__family_cpu_head = {
     .name = "cpu",
     .operation = DLLM_OPERATION_HEAD,
     .is_cpu = true,
-    .able = &dllm__able_plain,
+    .able = &dllm__able_all,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,
@@ -84,10 +100,22 @@ const dllm_family dllm__family_cpu_sampler = {
     .name = "cpu",
     .operation = DLLM_OPERATION_SAMPLER,
     .is_cpu = true,
-    .able = &dllm__able_plain,
+    .able = &dllm__able_all,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,
     .workspace_bytes = sampler_workspace,
     .run = sampler_run,
+};
+
+const dllm_family dllm__family_cpu_merge = {
+    .name = "cpu",
+    .operation = DLLM_OPERATION_MERGE,
+    .is_cpu = true,
+    .able = &dllm__able_all,
+    .legal = legal,
+    .propose = propose,
+    .kernels = kernels,
+    .workspace_bytes = no_workspace,
+    .run = merge_run,
 };

@@ -12,5 +12,6 @@ extern const dllm_family dllm__family_gemm_chunk;
 extern const dllm_family dllm__family_stream;
 extern const dllm_family dllm__family_cpu_head;
 extern const dllm_family dllm__family_cpu_sampler;
+extern const dllm_family dllm__family_cpu_merge;
 
 #endif

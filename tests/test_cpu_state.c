@@ -1,31 +1,46 @@
-/* test_cpu_state.c - init, fold a logit, fold a block, merge, finish of the CPU backend */
+/* test_cpu_state.c - init, merge and finish of the CPU backend */
 #include "cpu_state.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "check_suite.h"
-#include "cpu_case.h"
+#include "problem.h"
 
-static dllm_row_state state_of(float max, float sum, int32_t column)
+static const dllm_cpu_rule everything = {.statistics = ~0u, .temperature = 1.0f};
+
+static dllm_state state_of(float max, float sum, int64_t id)
 {
-    return (dllm_row_state){max, sum, column, DLLM_NO_COLUMN};
+    dllm_state state = dllm__cpu_state_init();
+    state.max = max;
+    state.sum = sum;
+    state.id = id;
+    return state;
 }
 
-static void assert_state(dllm_row_state got, dllm_row_state wanted, double tolerance)
+/* A part that has everything, told apart by its first id. */
+static dllm_state full_state(float max, int64_t id)
 {
-    ck_assert_msg(got.max == wanted.max, "max %g, not %g", (double)got.max, (double)wanted.max);
-    ck_assert_int_eq(got.column, wanted.column);
-    ck_assert_int_eq(got.nan_column, wanted.nan_column);
-    if (wanted.max == INFINITY) return; /* d of such a row means nothing */
-    ck_assert_msg(fabs((double)got.sum - (double)wanted.sum) <= tolerance * (double)wanted.sum,
-                  "sum %.9g, not %.9g", (double)got.sum, (double)wanted.sum);
+    dllm_state state = state_of(max, max == -INFINITY ? 0.0f : 1.5f, id);
+    state.weighted = max == -INFINITY ? 0.0f : -0.25f;
+    state.second = fminf(max, 1.0f) - 0.5f;
+    state.second_id = id + 1;
+    state.score = fmaxf(max, -3e38f) / 2;
+    state.gumbel = max;
+    state.gumbel_id = id + 2;
+    state.nan_id = id + 3;
+    state.bits = (uint32_t)id % 4;
+    return state;
 }
 
-static void assert_same_bits(dllm_row_state a, dllm_row_state b)
+static void assert_same_bits(const dllm_state *a, const dllm_state *b)
 {
-    ck_assert_mem_eq(&a, &b, sizeof a);
+    ck_assert_mem_eq(a, b, sizeof *a);
+}
+
+static dllm_state merged(dllm_state a, const dllm_state *b)
+{
+    dllm__cpu_state_merge(&a, b, &everything);
+    return a;
 }
 
 /* ---- merge */
@@ -35,198 +50,181 @@ enum { EDGES = sizeof edge_values / sizeof edge_values[0] };
 
 START_TEST(neutral_states_merge_to_a_neutral_state)
 {
-    dllm_row_state state = dllm__cpu_state_init();
-    const dllm_row_state other = dllm__cpu_state_init();
-    dllm__cpu_state_merge(&state, &other);
-    assert_same_bits(state, dllm__cpu_state_init());
+    const dllm_state neutral = dllm__cpu_state_init();
+    const dllm_state both = merged(neutral, &neutral);
+    assert_same_bits(&both, &neutral);
 }
 END_TEST
 
 START_TEST(a_neutral_state_changes_nothing)
 {
-    const dllm_row_state neutral = dllm__cpu_state_init();
-    dllm_row_state wanted = state_of(edge_values[_i], edge_values[_i] > -INFINITY ? 1.25f : 0, 9);
-    wanted.nan_column = 4;
-    dllm_row_state got = wanted;
-    dllm__cpu_state_merge(&got, &neutral);
-    assert_same_bits(got, wanted);
+    const dllm_state neutral = dllm__cpu_state_init();
+    const dllm_state wanted = full_state(edge_values[_i], 9);
+    const dllm_state before = merged(neutral, &wanted);
+    const dllm_state behind = merged(wanted, &neutral);
+    assert_same_bits(&before, &wanted);
+    assert_same_bits(&behind, &wanted);
 }
 END_TEST
 
 START_TEST(merge_is_commutative_to_the_bit)
 {
-    const dllm_row_state a = state_of(edge_values[_i / EDGES], 1.1f, 20);
-    const dllm_row_state b = state_of(edge_values[_i % EDGES], 2.7f, 10);
-    dllm_row_state ab = a, ba = b;
-    dllm__cpu_state_merge(&ab, &b);
-    dllm__cpu_state_merge(&ba, &a);
-    assert_same_bits(ab, ba);
-    ck_assert(!isnan(ab.sum));
+    const dllm_state a = full_state(edge_values[_i / EDGES], 21);
+    const dllm_state b = full_state(edge_values[_i % EDGES], 10);
+    const dllm_state ab = merged(a, &b);
+    const dllm_state ba = merged(b, &a);
+    assert_same_bits(&ab, &ba);
+    ck_assert(!isnan(ab.sum) && !isnan(ab.weighted));
 }
 END_TEST
 
+/* Two equal parts of one logit each: d = 1 + e^x, s = x e^x with x = -2 / T. */
 START_TEST(merge_scales_the_smaller_side)
 {
-    dllm_row_state a = state_of(1.0f, 2.0f, 5);
-    const dllm_row_state b = state_of(3.0f, 4.0f, 50);
-    dllm__cpu_state_merge(&a, &b);
-    assert_state(a, state_of(3.0f, (float)(4 + 2 * exp(-2)), 50), 0x1p-23);
+    const double x = -2 / 0.5;
+    const dllm_cpu_rule rule = {.statistics = ~0u, .temperature = 0.5f};
+    dllm_state a = state_of(1.0f, 1.0f, 5);
+    const dllm_state b = state_of(3.0f, 1.0f, 50);
+    dllm__cpu_state_merge(&a, &b, &rule);
+    ck_assert(fabs((double)a.sum - (1 + exp(x))) < 0x1p-23);
+    ck_assert(fabs((double)a.weighted - x * exp(x)) < 0x1p-25);
+    ck_assert(a.max == 3.0f && a.id == 50 && a.second == 1.0f && a.second_id == 5);
 }
 END_TEST
 
-START_TEST(equal_maxima_keep_the_lower_column)
+START_TEST(equal_maxima_keep_the_lower_id)
 {
-    dllm_row_state a = state_of(3.0f, 2.0f, 50);
-    const dllm_row_state b = state_of(3.0f, 4.0f, 5);
-    dllm__cpu_state_merge(&a, &b);
-    assert_state(a, state_of(3.0f, 6.0f, 5), 0);
+    dllm_state a = state_of(-0.0f, 2.0f, (int64_t)1 << 40);
+    const dllm_state b = state_of(0.0f, 4.0f, 5);
+    a = merged(a, &b);
+    ck_assert(a.sum == 6.0f && a.id == 5 && a.second == 0.0f && a.second_id == (int64_t)1 << 40);
 }
 END_TEST
 
-START_TEST(zeros_of_both_signs_are_equal)
+START_TEST(the_second_entry_is_the_better_of_two)
 {
-    dllm_row_state a = state_of(0.0f, 1.0f, 8);
-    dllm__cpu_state_fold_logit(&a, -0.0f, 7);
-    assert_state(a, state_of(0.0f, 2.0f, 7), 0);
+    dllm_state a = full_state(3.0f, 10);
+    dllm_state b = state_of(2.0f, 1.0f, 4);
+    a.second = 2.0f;
+    b.second = 1.5f;
+    b.second_id = 6;
+    a = merged(a, &b);
+    ck_assert(a.second == 2.0f && a.second_id == 4);
 }
 END_TEST
 
-START_TEST(the_lower_nan_column_is_kept)
+START_TEST(the_lower_id_draws_among_equal_scores)
 {
-    dllm_row_state a = dllm__cpu_state_init();
-    dllm__cpu_state_fold_logit(&a, NAN, 8);
-    dllm__cpu_state_fold_logit(&a, 1.0f, 3);
-    dllm__cpu_state_fold_logit(&a, NAN, 6);
-    dllm__cpu_state_fold_logit(&a, NAN, 7);
-    const dllm_row_state wanted = {1.0f, 1.0f, 3, 6};
-    assert_same_bits(a, wanted);
+    dllm_state a = full_state(3.0f, 10);
+    dllm_state b = full_state(2.0f, 4);
+    a.score = b.score = 7.0f;
+    const dllm_state ab = merged(a, &b);
+    ck_assert(ab.gumbel_id == 6 && ab.gumbel == 2.0f && ab.score == 7.0f);
 }
 END_TEST
 
-/* ---- fold a block: the same as its logits one by one */
-
-enum { BLOCK = 4096, FIRST = 1000 };
-
-static dllm_row_state fold_one_by_one(const float *logits, int count)
+START_TEST(the_lower_nan_id_is_kept)
 {
-    double sum = 0;
-    dllm_row_state state = dllm__cpu_state_init();
-    for (int i = 0; i < count; i++)
-        dllm__cpu_state_fold_logit(&state, logits[i], FIRST + i);
-    for (int i = 0; i < count; i++)
-        if (!isnan(logits[i]) && logits[i] > -INFINITY)
-            sum += exp((double)logits[i] - (double)state.max);
-    state.sum = (float)sum;
-    return state;
-}
-
-static void assert_block_folds(const float *logits, int count, double tolerance)
-{
-    for (int v = 0; cpu_case_vector(v); v++) {
-        const size_t room = (size_t)(count + 15) / 16 * 16;
-        float *block = malloc(room * sizeof *block);
-        ck_assert_ptr_nonnull(block);
-        memcpy(block, logits, (size_t)count * sizeof *block);
-        dllm_row_state got = dllm__cpu_state_init();
-        dllm__cpu_state_fold_block(cpu_case_vector(v), &got, block, count, FIRST);
-        assert_state(got, fold_one_by_one(logits, count), tolerance);
-        free(block);
-    }
-}
-
-static const int counts[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 191, 192, 1000, 4095, BLOCK};
-
-START_TEST(a_block_is_its_logits)
-{
-    float logits[BLOCK];
-    srand(7);
-    for (int i = 0; i < counts[_i]; i++)
-        logits[i] = (float)(rand() % 4001 - 2000) / 100.0f;
-    assert_block_folds(logits, counts[_i], 0x1p-20);
+    dllm_state a = state_of(1.0f, 1.0f, 3), b = dllm__cpu_state_init();
+    a.nan_id = 8;
+    b.nan_id = 6;
+    a = merged(a, &b);
+    ck_assert_int_eq(a.nan_id, 6);
 }
 END_TEST
 
-/* Each value at each place of a short block of ordinary, of -inf and of NaN logits. */
-START_TEST(a_block_keeps_special_logits)
+START_TEST(the_target_comes_from_the_side_that_has_it)
 {
-    static const float fillings[] = {-1.5f, -INFINITY, NAN, INFINITY};
-    static const float values[] = {NAN, INFINITY, -INFINITY, 4.0f, -0.0f, 0.0f, -3e38f};
-    const int count = counts[_i];
-    float logits[BLOCK];
-    if (count > 40) return; /* the shorter ones have every remainder already */
-    for (size_t f = 0; f < sizeof fillings / sizeof fillings[0]; f++)
-        for (int place = 0; place < 7 * count; place++) {
-            for (int i = 0; i < count; i++)
-                logits[i] = fillings[f];
-            logits[place % count] = values[place / count];
-            assert_block_folds(logits, count, 0x1p-20);
-        }
+    dllm_state a = state_of(1.0f, 1.0f, 3), b = a;
+    a.bits = DLLM_STATE_ASKED;
+    b.bits = DLLM_STATE_ASKED | DLLM_STATE_TARGET;
+    b.target = -7.0f;
+    a = merged(a, &b);
+    ck_assert(a.target == -7.0f && a.bits == b.bits);
 }
 END_TEST
 
-/* 63 equal terms make the error of one exp visible beside the 1 of the maximum. */
-START_TEST(exp_is_accurate)
+START_TEST(what_is_not_asked_for_stays_neutral)
 {
-    enum { TERMS = 64 };
-    const float t = -(float)_i / 16.0f - 0.003f;
-    for (int v = 0; cpu_case_vector(v); v++) {
-        float block[TERMS];
-        for (int i = 0; i < TERMS; i++)
-            block[i] = i == TERMS / 2 ? 0.0f : t;
-        const dllm_row_state got = cpu_case_vector(v)->fold(block, TERMS);
-        const double wanted = 1 + (TERMS - 1) * exp((double)t);
-        ck_assert_msg(fabs((double)got.sum - wanted) <= 12 * 0x1p-24 * wanted && got.sum >= 1.0f,
-                      "%s: sum %.9g, not %.9g", cpu_case_vector(v)->name, (double)got.sum, wanted);
-    }
+    const dllm_cpu_rule base = {.temperature = 1.0f};
+    dllm_state a = state_of(1.0f, 1.0f, 3);
+    const dllm_state b = state_of(2.0f, 1.0f, 4);
+    dllm__cpu_state_merge(&a, &b, &base);
+    dllm_state wanted = state_of(2.0f, a.sum, 4);
+    assert_same_bits(&a, &wanted);
 }
 END_TEST
 
 /* ---- finish */
 
 static const struct {
-    dllm_row_state state;
-    dllm_row_values values;
     const char *name;
+    dllm_state state;
+    dllm_row_values values;
 } finished[] = {
-    {{2.0f, 4.0f, 7, DLLM_NO_COLUMN}, {107, 2.0f, 3.3862944f, 0.25f, 0}, "ordinary"},
-    {{-5.0f, 1.0f, 0, DLLM_NO_COLUMN}, {100, -5.0f, -5.0f, 1.0f, 0}, "alone"},
-    {{2.0f, 4.0f, 7, 9}, {109, NAN, NAN, NAN, DLLM_FLAG_NONFINITE}, "nan"},
-    {{INFINITY, 1.0f, 1, 9}, {109, NAN, NAN, NAN, DLLM_FLAG_NONFINITE}, "nan and inf"},
-    {{INFINITY, 1.0f, 7, DLLM_NO_COLUMN}, {107, INFINITY, NAN, NAN, DLLM_FLAG_NONFINITE}, "inf"},
-    {{-INFINITY, 0.0f, 3, DLLM_NO_COLUMN},
-     {103, -INFINITY, -INFINITY, 0.0f, DLLM_FLAG_EMPTY},
-     "all minus inf"},
-    {{-INFINITY, 0.0f, DLLM_NO_COLUMN, DLLM_NO_COLUMN},
-     {0, -INFINITY, -INFINITY, 0.0f, DLLM_FLAG_EMPTY},
-     "no candidate"},
+    {"ordinary",
+     {2.0f, 4.0f, 107, -1, -2.0f, 1.0f, 109, 0.5f, 9, 3.0f, 1.0f, 109},
+     {107, 2.0f, 3.3862944f, 0.25f, 1.8862944f, 1.0f, 109, 0.15803014f, -2.8862944f, 109,
+      -2.3862944f, 0}},
+    {"alone, greedy",
+     {-5.0f, 1.0f, 100, -1, 0.0f, -INFINITY, -1, -INFINITY, 0, -INFINITY, -INFINITY, -1},
+     {100, -5.0f, -5.0f, 1.0f, 0.0f, -INFINITY, -1, 1.0f, -INFINITY, 100, 0.0f, 0}},
+    {"nan beats inf",
+     {INFINITY, 1.0f, 101, 109, 0.0f, 1.0f, 3, 1.0f, 0, 3.0f, 1.0f, 5},
+     {109, NAN, NAN, NAN, NAN, NAN, -1, NAN, NAN, 109, NAN, DLLM_FLAG_NONFINITE}},
+    {"inf, parameter",
+     {INFINITY, 1.0f, 107, -1, 0.0f, 1.0f, 3, 1.0f, 2, 3.0f, 1.0f, 5},
+     {107, INFINITY, NAN, NAN, NAN, NAN, -1, NAN, NAN, 107, NAN,
+      DLLM_FLAG_NONFINITE | DLLM_FLAG_PARAM}},
+    {"all minus inf",
+     {-INFINITY, 0.0f, 103, -1, 0.0f, -INFINITY, 104, -INFINITY, 0, -INFINITY, -INFINITY, -1},
+     {103, -INFINITY, -INFINITY, 0.0f, 0.0f, -INFINITY, 104, 0.0f, -INFINITY, 103, -INFINITY,
+      DLLM_FLAG_EMPTY}},
+    {"no candidate, no target",
+     {-INFINITY, 0.0f, -1, -1, 0.0f, -INFINITY, -1, -INFINITY, 8, -INFINITY, -INFINITY, -1},
+     {0, -INFINITY, -INFINITY, 0.0f, 0.0f, -INFINITY, -1, 0.0f, NAN, 0, -INFINITY,
+      DLLM_FLAG_EMPTY | DLLM_FLAG_TARGET}},
+    {"no row",
+     {2.0f, 4.0f, 7, 3, 0.0f, 1.0f, 9, 0.5f, 12, 3.0f, 1.0f, 109},
+     {0, NAN, NAN, NAN, NAN, NAN, -1, NAN, NAN, 0, NAN, DLLM_FLAG_ROW}},
 };
 
-static void assert_value(float got, float wanted, const char *name)
+static void assert_value(float got, float wanted, const char *name, const char *output)
 {
-    const bool same = isnan(wanted) ? isnan(got) : got == wanted;
-    ck_assert_msg(same, "%s: %.9g, not %.9g", name, (double)got, (double)wanted);
-}
-
-static void assert_values(dllm_row_values got, dllm_row_values wanted, const char *name)
-{
-    ck_assert_int_eq(got.argmax, wanted.argmax);
-    ck_assert_uint_eq(got.flags, wanted.flags);
-    assert_value(got.max, wanted.max, name);
-    assert_value(got.lse, wanted.lse, name);
-    assert_value(got.confidence, wanted.confidence, name);
+    const bool same = isnan(wanted) ? isnan(got) : got == wanted || fabsf(got - wanted) < 1e-6f;
+    ck_assert_msg(same, "%s: %s %.9g, not %.9g", name, output, (double)got, (double)wanted);
 }
 
 START_TEST(finishes_by_the_table_of_rows)
 {
-    assert_values(dllm__cpu_state_finish(&finished[_i].state, 100), finished[_i].values,
-                  finished[_i].name);
+    const char *const name = finished[_i].name;
+    const dllm_row_values got = dllm__cpu_state_finish(&finished[_i].state, 1.0f);
+    const dllm_row_values wanted = finished[_i].values;
+    ck_assert_msg(got.argmax == wanted.argmax, "%s: argmax", name);
+    ck_assert_msg(got.second_id == wanted.second_id, "%s: second_id", name);
+    ck_assert_msg(got.gumbel_id == wanted.gumbel_id, "%s: gumbel_id", name);
+    ck_assert_msg(got.flags == wanted.flags, "%s: flags %u", name, got.flags);
+    assert_value(got.max, wanted.max, name, "max");
+    assert_value(got.lse, wanted.lse, name, "lse");
+    assert_value(got.confidence, wanted.confidence, name, "confidence");
+    assert_value(got.entropy, wanted.entropy, name, "entropy");
+    assert_value(got.second, wanted.second, name, "second");
+    assert_value(got.margin, wanted.margin, name, "margin");
+    assert_value(got.target_logprob, wanted.target_logprob, name, "target_logprob");
+    assert_value(got.gumbel_logprob, wanted.gumbel_logprob, name, "gumbel_logprob");
 }
 END_TEST
 
-START_TEST(a_row_without_source_has_its_flag_alone)
+START_TEST(tempers_what_comes_from_the_sums_alone)
 {
-    const dllm_row_values wanted = {0, NAN, NAN, NAN, DLLM_FLAG_ROW};
-    assert_values(dllm__cpu_state_no_row(), wanted, "no row");
+    const dllm_row_values got = dllm__cpu_state_finish(&finished[0].state, 0.5f);
+    const double log_sum = log(4.0);
+    assert_value(got.max, 2.0f, "tempered", "max");
+    assert_value(got.second, 1.0f, "tempered", "second");
+    assert_value(got.lse, (float)(4 + log_sum), "tempered", "lse");
+    assert_value(got.margin, (float)(-expm1(-2.0) / 4), "tempered", "margin");
+    assert_value(got.target_logprob, (float)(-3 - log_sum), "tempered", "target_logprob");
+    assert_value(got.gumbel_logprob, (float)(-2 - log_sum), "tempered", "gumbel_logprob");
 }
 END_TEST
 
@@ -238,19 +236,17 @@ int main(void)
     tcase_add_loop_test(merge, a_neutral_state_changes_nothing, 0, EDGES);
     tcase_add_loop_test(merge, merge_is_commutative_to_the_bit, 0, EDGES * EDGES);
     tcase_add_test(merge, merge_scales_the_smaller_side);
-    tcase_add_test(merge, equal_maxima_keep_the_lower_column);
-    tcase_add_test(merge, zeros_of_both_signs_are_equal);
-    tcase_add_test(merge, the_lower_nan_column_is_kept);
+    tcase_add_test(merge, equal_maxima_keep_the_lower_id);
+    tcase_add_test(merge, the_second_entry_is_the_better_of_two);
+    tcase_add_test(merge, the_lower_id_draws_among_equal_scores);
+    tcase_add_test(merge, the_lower_nan_id_is_kept);
+    tcase_add_test(merge, the_target_comes_from_the_side_that_has_it);
+    tcase_add_test(merge, what_is_not_asked_for_stays_neutral);
     suite_add_tcase(suite, merge);
-    TCase *fold = tcase_create("fold");
-    tcase_add_loop_test(fold, a_block_is_its_logits, 0, sizeof counts / sizeof counts[0]);
-    tcase_add_loop_test(fold, a_block_keeps_special_logits, 0, sizeof counts / sizeof counts[0]);
-    tcase_add_loop_test(fold, exp_is_accurate, 0, 200);
-    suite_add_tcase(suite, fold);
     TCase *finish = tcase_create("finish");
     tcase_add_loop_test(finish, finishes_by_the_table_of_rows, 0,
                         sizeof finished / sizeof finished[0]);
-    tcase_add_test(finish, a_row_without_source_has_its_flag_alone);
+    tcase_add_test(finish, tempers_what_comes_from_the_sums_alone);
     suite_add_tcase(suite, finish);
     return check_suite_run(suite);
 }

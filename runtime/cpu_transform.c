@@ -1,0 +1,87 @@
+/*
+ * cpu_transform.c - what happens to a block of logits before it is folded
+ *
+ * A loop a transform: each is one rounding of its own, and loops that run over the first-level cache
+ * cost next to nothing beside the fold.
+ */
+#include "cpu_transform.h"
+
+#include <math.h>
+#include <string.h>
+
+static uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Nearest even by adding just less than half of the last place that stays, and one more if it is odd;
+   a carry runs into the exponent, up to infinity. */
+static float round_bf16(float z)
+{
+    const uint32_t bits = bits_of(z);
+    if (isnan(z)) return z;
+    return float_of((bits + 0x7fffU + (bits >> 16 & 1U)) & 0xffff0000U);
+}
+
+static float round_fp16(float z)
+{
+    const uint32_t magnitude = bits_of(fabsf(z));
+    const uint32_t smallest_normal = 0x38800000U; /* 2^-14 */
+    const uint32_t beyond = 0x47800000U;          /* 2^16: fp16 ends at 65,504 */
+    uint32_t rounded = (magnitude + 0xfffU + (magnitude >> 13 & 1U)) & ~0x1fffU;
+    if (isnan(z)) return z;
+    /* below, the last place is 2^-24: that of the numbers from 1/2 to 1 */
+    if (magnitude < smallest_normal) return copysignf((fabsf(z) + 0.5f) - 0.5f, z);
+    if (rounded >= beyond) rounded = bits_of(INFINITY);
+    return copysignf(float_of(rounded), z);
+}
+
+void dllm__cpu_transform(const dllm_cpu_transform *with, float *logits, int count, int64_t column)
+{
+    const uint32_t transforms = with->transforms;
+    for (int i = 0; transforms & DLLM_TRANSFORM_ROUND_BF16 && i < count; i++)
+        logits[i] = round_bf16(logits[i]);
+    for (int i = 0; transforms & DLLM_TRANSFORM_ROUND_FP16 && i < count; i++)
+        logits[i] = round_fp16(logits[i]);
+    for (int i = 0; transforms & DLLM_TRANSFORM_SCALE && i < count; i++)
+        logits[i] *= with->scale;
+    if (transforms & DLLM_TRANSFORM_SOFTCAP) with->vector->cap(logits, count, with->softcap);
+    for (int i = 0; transforms & DLLM_TRANSFORM_BIAS && i < count; i++)
+        logits[i] += with->bias[column + i];
+}
+
+/* Where in the block a suppressed id stands, -1 outside. The difference of two ids may overflow, so
+   the block's first id is not formed from it. */
+static int64_t place_of(const dllm_cpu_transform *with, int64_t id, int count, int64_t column)
+{
+    if (id < with->vocab_offset) return -1;
+    const int64_t place = id - with->vocab_offset - column;
+    return place < count ? place : -1;
+}
+
+int64_t dllm__cpu_suppressed(const dllm_cpu_transform *with, int count, int64_t column)
+{
+    int64_t found = 0;
+    if (!(with->transforms & DLLM_TRANSFORM_SUPPRESS)) return 0;
+    for (int64_t i = 0; i < with->suppress_count; i++)
+        found += place_of(with, with->suppress[i], count, column) >= 0;
+    return found;
+}
+
+void dllm__cpu_suppress(const dllm_cpu_transform *with, float *logits, int count, int64_t column,
+                        float value)
+{
+    for (int64_t i = 0; i < with->suppress_count; i++) {
+        const int64_t place = place_of(with, with->suppress[i], count, column);
+        if (place >= 0) logits[place] = value;
+    }
+}
