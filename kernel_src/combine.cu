@@ -47,11 +47,24 @@ template <> struct id_of<8> {
 };
 using id_type = id_of<id_bytes>::type;
 
+/* Four states are asked for before the first is merged: one wait for memory in place of four. */
 DLLM_DEVICE dllm_row_state merge_splits(const dllm_combine_params &params, int64_t row)
 {
+    constexpr int ahead = 4;
     dllm_row_state state = state_neutral();
-    for (int64_t split = threadIdx.x % warp_lanes; split < params.splits; split += warp_lanes) {
-        state = state_merge(state, params.states[split * params.state_stride + row]);
+    for (int64_t first = threadIdx.x % warp_lanes; first < params.splits;
+         first += ahead * warp_lanes) {
+        dllm_row_state parts[ahead];
+#pragma unroll
+        for (int i = 0; i < ahead; i++) {
+            const int64_t split = first + i * warp_lanes;
+            parts[i] = split < params.splits ? params.states[split * params.state_stride + row]
+                                             : state_neutral();
+        }
+#pragma unroll
+        for (int i = 0; i < ahead; i++) {
+            state = state_merge(state, parts[i]);
+        }
     }
     return lanes_merge<warp_lanes>(state);
 }

@@ -1,5 +1,5 @@
 /*
- * head_sm90.cu - head on Hopper: wgmma fed by the copy engine, two warpgroups that take turns
+ * head_sm90.cu - head on Hopper: wgmma fed by the copy engine, warpgroups in turn or side by side
  *
  *     z[r,v] = sum over h of hidden[r,h] * weight[v,h]      states[split,r] = fold of z[r,v] over
  *                                                           the split's v < valid_vocab
@@ -7,15 +7,17 @@
  * weight   (valid_vocab, depth), the same type, through a tensor map
  * states   (splits, rows) at state_stride
  *
- * Grid     persistent, one block of 384 threads a multiprocessor. A unit of work is a row tile and
- *          a split; block b has units b, b + blocks, ... in the order of place_unit.
- * Warps    warpgroups 0 and 1 consume: tiles of tile_rows x tile_vocab logits, in turn, so that one
- *          folds its tile while the other's products keep the tensor cores busy. Rows of hidden are
- *          M, rows of weight N: a lane keeps the same rows from tile to tile, its running states
- *          stay in registers, and lanes and warpgroups meet once, at the end of a unit.
- *          Warpgroup 2 produces: one lane starts the copies, the other warps leave at once.
+ * Grid     persistent, one block a multiprocessor. A unit of work is a row tile and a split; block b
+ *          has units b, b + blocks, ... in the order of place_unit.
+ * Warps    all warpgroups but the last consume tiles of tile_rows x tile_vocab logits. Two take
+ *          turns, so that one folds its tile while the other's products keep the tensor cores busy.
+ *          Three share a tile of 192 rows side by side: none of its rows is multiplied in vain when
+ *          there are no more, which is worth more than hiding the fold. Rows of hidden are M, rows
+ *          of weight N: a lane keeps the same rows from tile to tile, its running states stay in
+ *          registers, and lanes and warpgroups meet once, at the end of a unit.
+ *          The last warpgroup produces: one lane starts the copies, the other warps leave at once.
  * Pipeline a flat walk over (unit, tile, depth step) through a ring of stages. A stage is 64
- *          elements of depth of hidden_rows rows of hidden and tile_vocab rows of weight. Both
+ *          elements of depth of hidden_rows rows of hidden and tile_vocab rows of weight. The
  *          warpgroups know from the number of a tile which stage it begins at.
  * Shared   dynamic, bytes
  *              0         barriers, see below, and the row count
@@ -24,8 +26,9 @@
  *          The products read tile_rows lines of hidden whatever a stage has of them: the lines that
  *          follow then stand in for rows that do not exist, and nothing looks at their logits.
  * Barriers (mbarrier)        arrivals                         waited for by
- *              full[stage]   producer, and the stage's bytes  the warpgroup whose tile it is
- *              empty[stage]  that warpgroup, once a warp      producer
+ *              full[stage]   producer, and the stage's bytes  the warpgroups whose tile it is
+ *              empty[stage]  those warpgroups, once a warp    producer
+ *              with turns alone:
  *              turn[group]   the other group, once a warp,    that group, before its products
  *                            after its last product's issue
  *              shares_full   the group that did not fold a    the other, to write the states
@@ -54,7 +57,13 @@
 #define DLLM_TILE_ROWS 128 /* rows of hidden a tile: 64, 128 or 192 */
 #endif
 #ifndef DLLM_TILE_VOCAB
-#define DLLM_TILE_VOCAB 192 /* rows of weight a tile: 192, or 128 with 192 rows */
+#define DLLM_TILE_VOCAB 192 /* rows of weight a tile: 128 or 192 */
+#endif
+#ifndef DLLM_GROUPS
+#define DLLM_GROUPS 2 /* consuming warpgroups: 2, or 3 side by side */
+#endif
+#ifndef DLLM_TAKE_TURNS
+#define DLLM_TAKE_TURNS 1 /* 1: a warpgroup has whole tiles, in turn; 0: each has its rows of all */
 #endif
 
 constexpr int operand_type = DLLM_HIDDEN_TYPE;
@@ -65,20 +74,28 @@ static_assert(operand_type == 1 || operand_type == 2, "wgmma takes operands of 1
 static_assert(operand_type == DLLM_WEIGHT_TYPE, "wgmma takes operands of one type");
 static_assert(tile_rows % 64 == 0 && tile_rows > 0, "a product has 64 rows");
 static_assert(tile_vocab == 128 || tile_vocab == 192, "widths of wgmma.cuh, whole boxes");
-static_assert(tile_rows * tile_vocab <= 192 * 128, "192 accumulators a thread of 240 registers");
 
-constexpr int row_blocks = tile_rows / 64;
+constexpr int groups = DLLM_GROUPS;
+constexpr int turns = DLLM_TAKE_TURNS ? groups : 1; /* tiles in work at a time */
+constexpr int parts = groups / turns;               /* warpgroups that share a tile's rows */
+constexpr int part_rows = tile_rows / parts;
+static_assert(turns <= 2, "turns are between two");
+static_assert(tile_rows % (64 * parts) == 0, "a warpgroup has blocks of 64 rows");
+
+constexpr int row_blocks = part_rows / 64;
 constexpr int lane_rows = 2 * row_blocks;
 constexpr int lane_columns = tile_vocab / 4;
 constexpr int group_threads = 128;
+constexpr int block_threads = DLLM_SM90_THREADS(groups);
 constexpr int step_depth = DLLM_SM90_STEP_DEPTH;
 constexpr int inner_steps = step_depth / 16;
 constexpr uint32_t line_bytes = DLLM_SM90_LINE_BYTES;
 constexpr uint32_t box_bytes = DLLM_SM90_BOX_ROWS * line_bytes;
 
-/* 2 x 240 + 24 is what three warpgroups of 168 registers were launched with */
-constexpr int consumer_registers = 240;
-constexpr int producer_registers = 24;
+/* with the producer's as many as the warpgroups were launched with: 3 x 168 or 4 x 128 */
+constexpr int consumer_registers = groups == 2 ? 240 : 160;
+constexpr int producer_registers = groups == 2 ? 24 : 32;
+static_assert(row_blocks * tile_vocab / 2 + 40 <= consumer_registers, "accumulators must fit");
 
 /* shared memory, bytes */
 constexpr uint32_t empty_at = 8 * DLLM_SM90_STAGES_MAX;
@@ -147,7 +164,7 @@ DLLM_DEVICE uint32_t row_tile_count()
 DLLM_DEVICE int32_t *nan_columns(int thread)
 {
     return reinterpret_cast<int32_t *>(shared_memory + nan_columns_at) +
-           thread / group_threads * tile_rows;
+           thread / group_threads * part_rows;
 }
 
 /* Units that share columns are neighbours and read the same weight at the same time; row tiles
@@ -195,29 +212,53 @@ DLLM_DEVICE void next_stage(ring_place &place, const dllm_sm90_params &params)
 /* ---- producer -----------------------------------------------------------------------------------
  */
 
-/* Fills a stage: `boxes` boxes of weight from `column` on. */
-DLLM_DEVICE void load_stage(const dllm_sm90_params &params, ring_place place, int32_t row,
-                            int32_t column, int boxes, int32_t depth)
+/* Where a tile is read: its first row, its first column, its boxes of columns. */
+struct tile_source {
+    int32_t row;
+    int32_t column;
+    int boxes;
+};
+
+/* Waits until a stage is free and says what it will receive; returns its barrier. */
+DLLM_DEVICE uint32_t claim_stage(const dllm_sm90_params &params, ring_place place, int boxes)
 {
     const uint32_t full = shared_base() + 8 * place.stage;
-    const uint32_t hidden_bytes = static_cast<uint32_t>(params.hidden_rows) * line_bytes;
-    uint32_t target = shared_base() + ring_at + place.stage * stage_bytes(params);
+    const auto lines = static_cast<uint32_t>(params.hidden_rows + boxes * DLLM_SM90_BOX_ROWS);
     mbarrier_wait(full + empty_at, place.parity ^ 1);
-    mbarrier_arrive_expect_tx(full, hidden_bytes + static_cast<uint32_t>(boxes) * box_bytes);
-    tma_load(target, params.hidden, row, depth, full);
-    target += hidden_bytes;
-    for (int box = 0; box < boxes; box++) {
-        if (row_tile_count() == 1) {
-            tma_load_once(target, params.weight, column, depth, full);
-        } else {
-            tma_load(target, params.weight, column, depth, full);
+    mbarrier_arrive_expect_tx(full, lines * line_bytes);
+    return full;
+}
+
+/* Fills the next STEPS stages. Two at a time the copies ask for 256 bytes in sequence of each row,
+ * which memory gives 2 % faster than 128 bytes here and there. */
+template <int STEPS, bool ONCE>
+DLLM_DEVICE void load_steps(const dllm_sm90_params &params, ring_place &place,
+                            const tile_source &source, int32_t depth)
+{
+    uint32_t full[STEPS];
+    uint32_t target[STEPS];
+#pragma unroll
+    for (int step = 0; step < STEPS; step++) {
+        full[step] = claim_stage(params, place, source.boxes);
+        target[step] = shared_base() + ring_at + place.stage * stage_bytes(params);
+        tma_load(target[step], params.hidden, source.row, depth + step * step_depth, full[step]);
+        target[step] += static_cast<uint32_t>(params.hidden_rows) * line_bytes;
+        next_stage(place, params);
+    }
+    int32_t column = source.column;
+    for (int box = 0; box < source.boxes; box++) {
+#pragma unroll
+        for (int step = 0; step < STEPS; step++) {
+            tma_load<ONCE>(target[step], params.weight, column, depth + step * step_depth,
+                           full[step]);
+            target[step] += box_bytes;
         }
-        target += box_bytes;
         column += DLLM_SM90_BOX_ROWS;
     }
 }
 
-DLLM_DEVICE void produce(const dllm_sm90_params &params)
+/* STEPS: stages at a time; ONCE: no other block reads this weight. */
+template <int STEPS, bool ONCE> DLLM_DEVICE void produce(const dllm_sm90_params &params)
 {
     constexpr int32_t tile_boxes = tile_vocab / DLLM_SM90_BOX_ROWS;
     ring_place place = {0, 0};
@@ -226,10 +267,12 @@ DLLM_DEVICE void produce(const dllm_sm90_params &params)
         for (int32_t column = work.column_begin; column < work.column_end; column += tile_vocab) {
             const int32_t boxes = smaller(
                 ceil_div(work.column_end - column, int32_t{DLLM_SM90_BOX_ROWS}), tile_boxes);
-            for (int32_t depth = 0; depth < params.depth; depth += step_depth) {
-                load_stage(params, place, work.row, column, boxes, depth);
-                next_stage(place, params);
+            const tile_source source = {work.row, column, boxes};
+            int32_t depth = 0;
+            for (; depth + (STEPS - 1) * step_depth < params.depth; depth += STEPS * step_depth) {
+                load_steps<STEPS, ONCE>(params, place, source, depth);
             }
+            if (depth < params.depth) load_steps<1, ONCE>(params, place, source, depth);
         }
     }
 }
@@ -256,18 +299,26 @@ DLLM_DEVICE void pin(accumulators &sums)
     }
 }
 
-/* One tile's products, of the first BLOCKS blocks of 64 rows. A stage is given back when the
- * products of the stage after it have been issued. */
+/* The first row of the tile that is the calling warpgroup's. */
+DLLM_DEVICE int32_t part_row()
+{
+    if (parts == 1) return 0;
+    return static_cast<int32_t>(threadIdx.x / group_threads / turns) * part_rows;
+}
+
+/* One tile's products, of the first BLOCKS blocks of the part's 64 rows. A stage is given back when
+ * the products of the stage after it have been issued. */
 template <int BLOCKS>
 DLLM_DEVICE void multiply_tile(accumulators &sums, const dllm_sm90_params &params, ring_place place)
 {
     const uint32_t hidden_bytes = static_cast<uint32_t>(params.hidden_rows) * line_bytes;
+    const uint32_t part_bytes = static_cast<uint32_t>(part_row()) * line_bytes;
     uint32_t before = 0;
     for (int32_t depth = 0; depth < params.depth; depth += step_depth) {
         const uint32_t full = shared_base() + 8 * place.stage;
         const uint32_t stage = shared_base() + ring_at + place.stage * stage_bytes(params);
         mbarrier_wait(full, place.parity);
-        const uint64_t hidden = wgmma_descriptor(stage);
+        const uint64_t hidden = wgmma_descriptor(stage + part_bytes);
         const uint64_t weight = wgmma_descriptor(stage + hidden_bytes);
         wgmma_fence();
 #pragma unroll
@@ -293,14 +344,16 @@ DLLM_DEVICE void finish_tile(const dllm_sm90_params &params, uint32_t last_step)
     warp_arrive(shared_base() + empty_at + 8 * place_step(params, last_step).stage);
 }
 
-/* Blocks of 64 rows beyond the last row are not multiplied. */
+/* Blocks of 64 rows beyond the last row are not multiplied. row: the part's first */
 DLLM_DEVICE void multiply_rows(accumulators &sums, const dllm_sm90_params &params, int32_t row,
                                ring_place place)
 {
     const int32_t rows = run_rows() - row;
-    if (row_blocks == 1 || rows > 64 * (row_blocks - 1)) {
+    if (rows > 64 * (row_blocks - 1)) {
         multiply_tile<row_blocks>(sums, params, place);
-    } else if (row_blocks == 2 || rows <= 64) {
+    } else if (parts > 1 && rows <= 0) {
+        multiply_tile<0>(sums, params, place);
+    } else if (row_blocks <= 2 || rows <= 64) {
         multiply_tile<1>(sums, params, place);
     } else {
         multiply_tile<row_blocks == 3 ? 2 : 1>(sums, params, place);
@@ -316,14 +369,14 @@ DLLM_DEVICE int thread_index_again()
     return thread;
 }
 
-/* A lane's r-th row, counted in the tile. */
+/* A lane's r-th row, counted in its warpgroup's part of the tile. */
 DLLM_DEVICE int lane_row(int thread, int r)
 {
     thread %= group_threads;
     return r / 2 * 64 + thread / warp_lanes * 16 + r % 2 * 8 + thread % warp_lanes / 4;
 }
 
-/* rows: of the tile, what exists of it; column: the tile's first */
+/* rows: what exists of the part; column: the tile's first */
 DLLM_DEVICE void fold_tile(lane_state (&states)[lane_rows], const accumulators &sums, int32_t rows,
                            int32_t column, int32_t column_end)
 {
@@ -379,12 +432,25 @@ DLLM_DEVICE void store_states(const dllm_sm90_params &params, const unit_place &
     for (int r = 0; r < lane_rows; r++) {
         dllm_row_state merged = quad_state(states[r], thread, r);
         if (shared) merged = state_merge(merged, shares()[lane_row(thread, r)]);
-        const int32_t row = work.row + lane_row(thread, r);
+        const int32_t row = work.row + part_row() + lane_row(thread, r);
         if (thread % 4 == 0 && row < run_rows()) {
             params.states[work.split * params.state_stride + row] = merged;
         }
     }
     if (shared) mbarrier_arrive(shared_base() + shares_empty_at);
+}
+
+/* The accumulators of one tile of a unit: the products wait for their turn, if there are turns. */
+DLLM_DEVICE void multiply_turn(accumulators &sums, const dllm_sm90_params &params, int32_t row,
+                               uint32_t tile)
+{
+    const uint32_t group = threadIdx.x / group_threads;
+    const uint32_t turn = shared_base() + turn_at;
+    const auto steps = static_cast<uint32_t>(ceil_div(params.depth, step_depth));
+    if (turns > 1) mbarrier_wait(turn + 8 * group, (tile / 2 + group + 1) % 2);
+    multiply_rows(sums, params, row, place_step(params, tile * steps));
+    if (turns > 1) warp_arrive(turn + 8 * (group ^ 1));
+    finish_tile(params, (tile + 1) * steps - 1);
 }
 
 /* The tiles of a unit that are this warpgroup's, folded. first_tile: number of the unit's first
@@ -393,24 +459,33 @@ DLLM_DEVICE void fold_unit(lane_state (&states)[lane_rows], const dllm_sm90_para
                            const unit_place &work, uint32_t first_tile)
 {
     const uint32_t group = threadIdx.x / group_threads;
-    const auto steps = static_cast<uint32_t>(ceil_div(params.depth, step_depth));
+    const int32_t row = work.row + part_row();
 #pragma unroll
     for (int r = 0; r < lane_rows; r++) {
         const dllm_row_state neutral = state_neutral();
         states[r] = {neutral.max, neutral.sum, neutral.column};
     }
-    uint32_t tile = first_tile + (first_tile + group) % 2;
+    uint32_t tile = first_tile + (turns > 1 ? (first_tile + group) % 2 : 0);
     int32_t column = work.column_begin + static_cast<int32_t>(tile - first_tile) * tile_vocab;
-    for (; column < work.column_end; column += 2 * tile_vocab) {
+    for (; column < work.column_end; column += turns * tile_vocab) {
         accumulators sums = {};
         pin(sums);
-        const uint32_t turn = shared_base() + turn_at;
-        mbarrier_wait(turn + 8 * group, (tile / 2 + group + 1) % 2);
-        multiply_rows(sums, params, work.row, place_step(params, tile * steps));
-        warp_arrive(turn + 8 * (group ^ 1));
-        finish_tile(params, (tile + 1) * steps - 1);
-        fold_tile(states, sums, run_rows() - work.row, column, work.column_end);
-        tile += 2;
+        multiply_turn(sums, params, row, tile);
+        fold_tile(states, sums, run_rows() - row, column, work.column_end);
+        tile += turns;
+    }
+}
+
+/* Whole rows of a unit, from one warpgroup or from two that took turns. The one that folded the last
+ * tile writes. handed: units that were handed over before. */
+DLLM_DEVICE void finish_unit(const dllm_sm90_params &params, const unit_place &work,
+                             const lane_state (&states)[lane_rows], bool last, uint32_t handed)
+{
+    const bool shared = turns > 1 && work.column_end - work.column_begin > tile_vocab;
+    if (turns == 1 || last) {
+        store_states(params, work, states, shared, handed % 2);
+    } else if (shared) {
+        put_shares(states, handed % 2);
     }
 }
 
@@ -428,11 +503,7 @@ DLLM_DEVICE void consume(const dllm_sm90_params &params)
         tile += tiles;
         __syncwarp(); /* the lanes' NaN columns */
         if (unit + gridDim.x >= unit_count(params)) griddepcontrol_launch_dependents();
-        if ((tile - 1) % 2 == group) {
-            store_states(params, work, states, tiles > 1, handed % 2);
-        } else if (tiles > 1) {
-            put_shares(states, handed % 2);
-        }
+        finish_unit(params, work, states, (tile - 1) % 2 == group, handed);
         __syncwarp();
         if (tiles > 1) handed++;
     }
@@ -440,16 +511,16 @@ DLLM_DEVICE void consume(const dllm_sm90_params &params)
 
 DLLM_DEVICE void prepare_shared(const dllm_sm90_params &params)
 {
-    for (int r = static_cast<int>(threadIdx.x); r < 2 * tile_rows; r += DLLM_SM90_THREADS) {
+    for (int r = static_cast<int>(threadIdx.x); r < turns * tile_rows; r += block_threads) {
         nan_columns(0)[r] = DLLM_NO_COLUMN;
     }
     if (threadIdx.x == 0) {
-        constexpr uint32_t warps = group_threads / warp_lanes;
+        constexpr uint32_t warps = group_threads / warp_lanes; /* of a warpgroup */
         const uint32_t barriers = shared_base();
         run_rows() = static_cast<int32_t>(row_count(params));
         for (int stage = 0; stage < params.stages; stage++) {
             mbarrier_init(barriers + 8 * stage, 1);
-            mbarrier_init(barriers + empty_at + 8 * stage, warps);
+            mbarrier_init(barriers + empty_at + 8 * stage, parts * warps);
         }
         mbarrier_init(barriers + turn_at, warps);
         mbarrier_init(barriers + turn_at + 8, warps);
@@ -460,13 +531,25 @@ DLLM_DEVICE void prepare_shared(const dllm_sm90_params &params)
     __syncthreads();
 }
 
-extern "C" __global__ void __launch_bounds__(DLLM_SM90_THREADS, 1)
+extern "C" __global__ void __launch_bounds__(block_threads, 1)
     head_sm90(const __grid_constant__ dllm_sm90_params params)
 {
+    if (threadIdx.x == 0) {
+        tma_prefetch_map(params.hidden);
+        tma_prefetch_map(params.weight);
+    }
     prepare_shared(params);
-    if (threadIdx.x / group_threads == 2) {
+    if (threadIdx.x / group_threads == groups) {
         setmaxnreg_dec<producer_registers>();
-        if (threadIdx.x == 2 * group_threads) produce(params);
+        if (threadIdx.x == groups * group_threads) {
+            if (params.pairs) {
+                produce<2, true>(params);
+            } else if (row_tile_count() == 1) {
+                produce<1, true>(params);
+            } else {
+                produce<1, false>(params);
+            }
+        }
     } else {
         setmaxnreg_inc<consumer_registers>();
         consume(params);

@@ -27,16 +27,19 @@ typedef struct dllm_sm90_params {
     int32_t splits;
     int32_t hidden_rows; /* rows of hidden in a stage: a multiple of 8, at most the tile's */
     int32_t stages;      /* stages of the ring: 2 .. DLLM_SM90_STAGES_MAX */
+    int32_t pairs;       /* 1: one row tile, and stages are filled two at a time */
 } dllm_sm90_params;
 
 enum {
-    DLLM_SM90_THREADS = 384, /* two consuming warpgroups and the producer's */
     DLLM_SM90_STEP_DEPTH = 64,
     DLLM_SM90_LINE_BYTES = 128, /* a row of a stage: 64 elements of 16 bits */
     DLLM_SM90_BOX_ROWS = 64,
     DLLM_SM90_STAGES_MAX = 24,
     DLLM_SM90_BARRIER_BYTES = 512
 };
+
+/** Threads of a block: the consuming warpgroups and the producer's. */
+#define DLLM_SM90_THREADS(groups) (((groups) + 1) * 128)
 
 /** Byte offset of the ring in shared memory: barriers and shares lie before it. */
 #define DLLM_SM90_RING_AT(tile_rows)                                                               \

@@ -41,8 +41,8 @@ typedef struct dllm_family {
     void (*propose)(const dllm_problem *, const dllm_device *, dllm_choice *);
     /* The kernels a choice needs, in order; returns their number (0 on the CPU). */
     int (*kernels)(const dllm_problem *, const dllm_choice *, dllm_kernel_spec *);
-    /* Dynamic shared memory of the first kernel, bytes; NULL for none. */
-    int (*shared_bytes)(const dllm_problem *, const dllm_choice *);
+    /* Most dynamic shared memory of a launch of kernel number i, bytes; NULL for none. */
+    int (*shared_bytes)(const dllm_problem *, const dllm_choice *, int i);
     /* Workspace for rows_max rows, without slack; every part 256-byte aligned. */
     size_t (*workspace_bytes)(const dllm_problem *, const dllm_choice *);
     /* What else prepare must do (cuBLAS), NULL for nothing. */

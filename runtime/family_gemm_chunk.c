@@ -13,12 +13,12 @@
 #include "packed_rows.h"
 #include "status.h"
 
-/* The chunk is cut so that the tiles of cuBLAS's kernels fill whole waves: 64 columns an SM share the
-   SMs evenly whatever the tile's height (autotune/facts.md, "chunk shape"). */
+/* The chunk is cut so that the tiles of cuBLAS's kernels fill whole waves: a multiple of 32
+   columns an SM (autotune/facts.md, "chunk shape"). */
 enum {
-    CHUNK_ELEMENTS = 12 << 20, /* 48 MiB of logits */
+    CHUNK_ELEMENTS = 13 << 20, /* 52 MiB of logits */
     CHUNK_ROWS = 1408,
-    COLUMNS_AN_SM = 64,
+    COLUMNS_AN_SM = 32,
     CHUNKS_MAX = 1024 /* merged into one state one after the other */
 };
 
@@ -143,11 +143,11 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
         for (int64_t column = 0; column < problem->valid_vocab; column += choice->chunk_vocab)
             DLLM_TRY(run_chunk(plan, entry, call, &product, &rows, (int)column, stream));
     }
-    return dllm__launch_combine(plan, entry->kernels[1], call, choice->splits, stream);
+    return dllm__launch_combine(plan, entry->kernels[1], call, choice->splits, 0, stream);
 }
 
 static const dllm_tile space_tiles[] = {
-    {352, 256, 0, 1}, {704, 128, 0, 1}, {1408, 64, 0, 1}, {2816, 32, 0, 1}};
+    {352, 256, 0, 1}, {704, 128, 0, 1}, {1024, 96, 0, 1}, {1408, 64, 0, 1}, {2816, 32, 0, 1}};
 
 static const dllm_space space = {
     .tiles = space_tiles,

@@ -29,9 +29,10 @@ static const tile tiles[] = {
 };
 
 /* The ring of stages; for each row of the tile its address and its NaN column. */
-static int shared_bytes(const dllm_problem *problem, const dllm_choice *choice)
+static int shared_bytes(const dllm_problem *problem, const dllm_choice *choice, int kernel)
 {
     (void)problem;
+    if (kernel > 0) return 0;
     return choice->stages * (choice->tile_rows + choice->tile_vocab) * choice->tile_depth * 2 +
            choice->tile_rows * 12;
 }
@@ -54,10 +55,10 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
     if (problem->alignment_bytes < 16)
         return dllm__fail(DLLM_UNSUPPORTED, "mma: rows keep %d bytes of alignment, 16 are needed",
                           problem->alignment_bytes);
-    if (shared_bytes(problem, choice) > device->shared_bytes_max)
+    if (shared_bytes(problem, choice, 0) > device->shared_bytes_max)
         return dllm__fail(DLLM_UNSUPPORTED,
                           "mma: %d bytes of shared memory are above the device's %d",
-                          shared_bytes(problem, choice), device->shared_bytes_max);
+                          shared_bytes(problem, choice, 0), device->shared_bytes_max);
     if (choice->split_columns > choice->tile_vocab * TERMS_MAX)
         return dllm__fail(DLLM_UNSUPPORTED, "mma: a split of %d columns is above 1024 tiles",
                           choice->split_columns);
@@ -117,8 +118,8 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
                        const dllm_row_call *call, dllm_stream stream)
 {
     const dllm_choice *choice = &entry->choice;
-    const dllm_grid grid = {0, (unsigned)choice->tile_vocab, shared_bytes(&entry->problem, choice),
-                            false};
+    const dllm_grid grid = {0, (unsigned)choice->tile_vocab,
+                            shared_bytes(&entry->problem, choice, 0), false};
     return dllm__launch_head(plan, entry, call, choice->tile_rows, grid, stream);
 }
 

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-enum { COMBINE_THREADS = 128, WARP = 32, SPLITS_MAX = WARP * 1024 };
+enum { WARP = 32, COMBINE_THREADS = DLLM_COMBINE_ROWS * WARP, SPLITS_MAX = WARP * 1024 };
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -25,10 +25,12 @@ static int64_t smaller(int64_t a, int64_t b)
 void dllm__split_vocab(dllm_choice *choice, const dllm_split_rule *rule)
 {
     const int64_t row_tiles = larger(rule->row_tiles, 1);
-    const int64_t least = ceil_div(rule->vocab, rule->columns_max);
-    const int64_t wanted =
-        smaller(ceil_div(rule->vocab, rule->columns_step), 4 * ceil_div(rule->slots, row_tiles));
-    const int64_t most = larger(least, wanted);
+    const int64_t needed = ceil_div(rule->vocab, rule->columns_max);
+    const int64_t useful = ceil_div(rule->vocab, rule->columns_step);
+    const int64_t held = rule->splits_most ? rule->splits_most : useful;
+    const int64_t wanted = larger(4 * ceil_div(rule->slots, row_tiles), 4 * rule->splits_least);
+    const int64_t most = larger(needed, smaller(smaller(useful, held), wanted));
+    const int64_t least = larger(1, smaller(larger(needed, rule->splits_least), most));
     int64_t best_cost = INT64_MAX;
     for (int64_t splits = least; splits <= most; splits++) {
         const int64_t columns =
@@ -101,7 +103,8 @@ dllm_status dllm__launch(const dllm_plan *plan, dllm_cu_function function, const
 }
 
 dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function function,
-                                 const dllm_row_call *call, int splits, dllm_stream stream)
+                                 const dllm_row_call *call, int splits, int shared_bytes,
+                                 dllm_stream stream)
 {
     dllm_combine_params params = {
         .states = (const dllm_row_state *)(const void *)call->workspace,
@@ -119,7 +122,8 @@ dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function functio
         .row_index_is_64 = plan->problem.index_type == DLLM_INT64,
         .splits = splits,
     };
-    const dllm_grid grid = {ceil_div(call->rows, COMBINE_THREADS / WARP), COMBINE_THREADS, 0, true};
+    const dllm_grid grid = {ceil_div(call->rows, DLLM_COMBINE_ROWS), COMBINE_THREADS, shared_bytes,
+                            true};
     return dllm__launch(plan, function, &grid, &params, stream);
 }
 
@@ -146,7 +150,7 @@ dllm_status dllm__launch_head(const dllm_plan *plan, const dllm_plan_entry *entr
     };
     grid.blocks = ceil_div(call->rows, rows_a_block) * entry->choice.splits;
     DLLM_TRY(dllm__launch(plan, entry->kernels[0], &grid, &params, stream));
-    return dllm__launch_combine(plan, entry->kernels[1], call, entry->choice.splits, stream);
+    return dllm__launch_combine(plan, entry->kernels[1], call, entry->choice.splits, 0, stream);
 }
 
 void dllm__sampler_spec(dllm_kernel_spec *out, dllm_type logits_type)

@@ -15,6 +15,8 @@ typedef struct dllm_split_rule {
     int64_t vocab;
     int64_t row_tiles;    /* blocks a split needs for all rows */
     int64_t slots;        /* blocks the device runs at once */
+    int64_t splits_least; /* for other reasons than columns_max; 0: none */
+    int64_t splits_most;  /* that the workspace holds, unless columns_max wants more; 0: any */
     int columns_step;     /* a split is a multiple of this */
     int columns_max;      /* at most this many: the limit of terms in one fp32 sum */
     int columns_overhead; /* what starting a block costs, in columns */
@@ -55,9 +57,15 @@ dllm_status dllm__launch_head(const dllm_plan *plan, const dllm_plan_entry *entr
                               const dllm_row_call *call, int rows_a_block, dllm_grid grid,
                               dllm_stream stream);
 
-/** Launches combine over `splits` states a row. */
+enum { DLLM_COMBINE_ROWS = 4 }; /* of a block */
+
+/**
+ * Launches combine over `splits` states a row.
+ * shared_bytes  what no one uses but keeps blocks apart; 0: none
+ */
 dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function function,
-                                 const dllm_row_call *call, int splits, dllm_stream stream);
+                                 const dllm_row_call *call, int splits, int shared_bytes,
+                                 dllm_stream stream);
 
 /** A block of logits for the sampler kernel: all columns of the problem, or one chunk. */
 typedef struct dllm_logits_block {

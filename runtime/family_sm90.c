@@ -16,8 +16,17 @@ enum {
     COMPUTE = 90,
     TERMS_MAX = 1024,  /* tiles of a split */
     INDEX_SLACK = 256, /* rows and columns of a tile may begin below 2^31 and end above */
-    HIDDEN_STEP = 8    /* rows: a swizzle pattern is 8 lines */
+    HIDDEN_STEP = 8,   /* rows: a swizzle pattern is 8 lines */
+    SIDE_ROWS = 192,   /* rows of a tile that three warpgroups share; two take turns with others */
+    PAIR_STAGES = 5,   /* with fewer, two at a time leave the products waiting */
+    UNIT_COLUMNS = 32, /* what starting a unit costs, beside one that is bound by products */
+    STATES_BYTES_MAX = 16 << 20,
+    SPREAD_BYTES = 100 << 10, /* lets two blocks of combine on a multiprocessor */
+    SPREAD_BLOCKS = 2
 };
+
+/* Places in kernels(). */
+enum { HEAD, COMBINE, GATHER };
 
 /* By row count: the first entry that holds the rows; the last serves all above. */
 static const struct tile {
@@ -26,9 +35,12 @@ static const struct tile {
 } tiles[] = {
     {64, 64, 192},
     {128, 128, 192},
-    {192, 192, 128},
+    {192, SIDE_ROWS, 192},
     {INT64_MAX, 128, 192},
 };
+
+/* Row tiles that a block of units holds (head_sm90.cu, row_group). */
+enum { ROW_GROUP = 12 };
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -57,9 +69,15 @@ static int shared_bytes_for(const dllm_choice *choice, int64_t rows)
     return DLLM_SM90_RING_AT(choice->tile_rows) + choice->stages * stage_bytes(choice, rows);
 }
 
-static int shared_bytes(const dllm_problem *problem, const dllm_choice *choice)
+static int shared_bytes(const dllm_problem *problem, const dllm_choice *choice, int kernel)
 {
-    return shared_bytes_for(choice, problem->rows_max);
+    if (kernel == COMBINE) return SPREAD_BYTES;
+    return kernel == HEAD ? shared_bytes_for(choice, problem->rows_max) : 0;
+}
+
+static unsigned groups(const dllm_choice *choice)
+{
+    return choice->tile_rows == SIDE_ROWS ? 3 : 2;
 }
 
 static int64_t row_tiles(const dllm_choice *choice, int64_t rows)
@@ -104,10 +122,10 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
                           device->arch);
     DLLM_TRY(legal_operands(problem));
     if (choice->stages < 2 || choice->stages > DLLM_SM90_STAGES_MAX ||
-        shared_bytes(problem, choice) > device->shared_bytes_max)
-        return dllm__fail(DLLM_UNSUPPORTED,
-                          "sm90: %d stages need %d bytes of shared memory, the device has %d",
-                          choice->stages, shared_bytes(problem, choice), device->shared_bytes_max);
+        shared_bytes(problem, choice, HEAD) > device->shared_bytes_max)
+        return dllm__fail(
+            DLLM_UNSUPPORTED, "sm90: %d stages need %d bytes of shared memory, the device has %d",
+            choice->stages, shared_bytes(problem, choice, HEAD), device->shared_bytes_max);
     if (choice->split_columns > choice->tile_vocab * TERMS_MAX)
         return dllm__fail(DLLM_UNSUPPORTED, "sm90: a split of %d columns is above 1024 tiles",
                           choice->split_columns);
@@ -127,6 +145,28 @@ static int most_stages(const dllm_choice *choice, const dllm_device *device, int
     return (int)smaller(room / stage_bytes(choice, rows), DLLM_SM90_STAGES_MAX);
 }
 
+/* One row tile is bound by reading the weight: equal shares in boxes. More are bound by products: whole
+   tiles, and so many splits that the units of a row group fill the device, for hidden rows of more
+   groups at a time would not stay in the L2 cache. */
+static void choose_splits(const dllm_problem *problem, const dllm_device *device,
+                          dllm_choice *choice)
+{
+    const int64_t tiles_of_rows = row_tiles(choice, problem->rows_max);
+    const bool one = tiles_of_rows <= 1;
+    const int64_t states = STATES_BYTES_MAX / (int64_t)sizeof(dllm_row_state);
+    const dllm_split_rule rule = {
+        .vocab = problem->valid_vocab,
+        .row_tiles = tiles_of_rows,
+        .slots = device->multiprocessors,
+        .splits_least = tiles_of_rows > ROW_GROUP ? device->multiprocessors / ROW_GROUP : 1,
+        .splits_most = states / (problem->rows_max < 1 ? 1 : problem->rows_max),
+        .columns_step = one ? DLLM_SM90_BOX_ROWS : choice->tile_vocab,
+        .columns_max = choice->tile_vocab * TERMS_MAX,
+        .columns_overhead = one ? choice->tile_vocab : UNIT_COLUMNS,
+    };
+    dllm__split_vocab(choice, &rule);
+}
+
 static void propose(const dllm_problem *problem, const dllm_device *device, dllm_choice *choice)
 {
     const struct tile *tile = tiles;
@@ -136,33 +176,34 @@ static void propose(const dllm_problem *problem, const dllm_device *device, dllm
     choice->tile_vocab = tile->vocab;
     choice->tile_depth = DLLM_SM90_STEP_DEPTH;
     choice->stages = most_stages(choice, device, problem->rows_max);
-    const int64_t tiles_of_rows = row_tiles(choice, problem->rows_max);
-    const dllm_split_rule rule = {
-        .vocab = problem->valid_vocab,
-        .row_tiles = tiles_of_rows,
-        .slots = device->multiprocessors,
-        /* one row tile is bound by reading: equal shares in boxes; more by products: whole tiles */
-        .columns_step = tiles_of_rows > 1 ? tile->vocab : DLLM_SM90_BOX_ROWS,
-        .columns_max = tile->vocab * TERMS_MAX,
-        .columns_overhead = tile->vocab,
-    };
-    dllm__split_vocab(choice, &rule);
+    choose_splits(problem, device, choice);
 }
 
 static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_kernel_spec *out)
 {
-    out[0] = (dllm_kernel_spec){.file = "head_sm90.cu", .entry = "head_sm90"};
-    dllm__kernel_define(&out[0], "DLLM_HIDDEN_TYPE", problem->hidden_type);
-    dllm__kernel_define(&out[0], "DLLM_WEIGHT_TYPE", problem->weight_type);
-    dllm__kernel_define(&out[0], "DLLM_TILE_ROWS", choice->tile_rows);
-    dllm__kernel_define(&out[0], "DLLM_TILE_VOCAB", choice->tile_vocab);
-    dllm__combine_spec(&out[1], problem);
-    return 2 + dllm__packed_spec(&out[2], problem);
+    out[HEAD] = (dllm_kernel_spec){.file = "head_sm90.cu", .entry = "head_sm90"};
+    dllm__kernel_define(&out[HEAD], "DLLM_HIDDEN_TYPE", problem->hidden_type);
+    dllm__kernel_define(&out[HEAD], "DLLM_WEIGHT_TYPE", problem->weight_type);
+    dllm__kernel_define(&out[HEAD], "DLLM_TILE_ROWS", choice->tile_rows);
+    dllm__kernel_define(&out[HEAD], "DLLM_TILE_VOCAB", choice->tile_vocab);
+    if (groups(choice) > 2) {
+        dllm__kernel_define(&out[HEAD], "DLLM_GROUPS", groups(choice));
+        dllm__kernel_define(&out[HEAD], "DLLM_TAKE_TURNS", 0);
+    }
+    dllm__combine_spec(&out[COMBINE], problem);
+    return 2 + dllm__packed_spec(&out[GATHER], problem);
 }
 
 static size_t workspace_bytes(const dllm_problem *problem, const dllm_choice *choice)
 {
     return dllm__states_bytes(problem, choice->splits) + dllm__packed_bytes(problem);
+}
+
+/* One row tile that is bound by reading the weight, not by products. */
+static bool in_pairs(const dllm_choice *choice, int64_t rows)
+{
+    return row_tiles(choice, rows) == 1 && choice->tile_rows < SIDE_ROWS &&
+           choice->stages >= PAIR_STAGES;
 }
 
 static dllm_status encode_maps(dllm_sm90_params *params, const dllm_plan *plan,
@@ -181,7 +222,8 @@ static dllm_status encode_maps(dllm_sm90_params *params, const dllm_plan *plan,
                                      .type = problem->weight_type,
                                      .rows = problem->valid_vocab,
                                      .columns = problem->depth,
-                                     .stride = call->weight_stride};
+                                     .stride = call->weight_stride,
+                                     .in_pairs = params->pairs};
     DLLM_TRY(dllm__tensor_map(&params->hidden, driver, &hidden, params->hidden_rows));
     return dllm__tensor_map(&params->weight, driver, &weight, DLLM_SM90_BOX_ROWS);
 }
@@ -202,12 +244,25 @@ static dllm_status run_head(const dllm_plan *plan, const dllm_plan_entry *entry,
         .splits = choice->splits,
         .hidden_rows = hidden_rows(choice, call->rows),
         .stages = choice->stages,
+        .pairs = in_pairs(choice, call->rows),
     };
     const int64_t units = row_tiles(choice, call->rows) * params.splits;
     const dllm_grid grid = {smaller(units, plan->context->device.multiprocessors),
-                            DLLM_SM90_THREADS, shared_bytes_for(choice, call->rows), false};
+                            DLLM_SM90_THREADS(groups(choice)), shared_bytes_for(choice, call->rows),
+                            false};
     DLLM_TRY(encode_maps(&params, plan, call));
-    return dllm__launch(plan, entry->kernels[0], &grid, &params, stream);
+    return dllm__launch(plan, entry->kernels[HEAD], &grid, &params, stream);
+}
+
+/* Blocks that wait for the head would pile up on the multiprocessor that is free first: where they
+   are few, shared memory that they do not use spreads them. */
+static dllm_status run_combine(const dllm_plan *plan, const dllm_plan_entry *entry,
+                               const dllm_row_call *call, dllm_stream stream)
+{
+    const int64_t few = (int64_t)SPREAD_BLOCKS * plan->context->device.multiprocessors;
+    const int64_t blocks = ceil_div(call->rows, DLLM_COMBINE_ROWS);
+    return dllm__launch_combine(plan, entry->kernels[COMBINE], call, entry->choice.splits,
+                                blocks <= few ? SPREAD_BYTES : 0, stream);
 }
 
 static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
@@ -217,18 +272,18 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
     dllm_row_call rows = *call;
     if (call->row_index) {
         char *packed = call->workspace + dllm__states_bytes(problem, entry->choice.splits);
-        DLLM_TRY(dllm__pack_rows(plan, entry->kernels[2], call, packed, stream));
+        DLLM_TRY(dllm__pack_rows(plan, entry->kernels[GATHER], call, packed, stream));
         rows.hidden = packed;
         rows.hidden_stride = dllm__packed_stride(problem);
     }
     DLLM_TRY(run_head(plan, entry, &rows, stream));
-    return dllm__launch_combine(plan, entry->kernels[1], call, entry->choice.splits, stream);
+    return run_combine(plan, entry, call, stream);
 }
 
 static const dllm_tile space_tiles[] = {
-    {64, 128, DLLM_SM90_STEP_DEPTH, 0},  {64, 192, DLLM_SM90_STEP_DEPTH, 0},
-    {128, 128, DLLM_SM90_STEP_DEPTH, 0}, {128, 192, DLLM_SM90_STEP_DEPTH, 0},
-    {192, 128, DLLM_SM90_STEP_DEPTH, 0},
+    {64, 128, DLLM_SM90_STEP_DEPTH, 0},        {64, 192, DLLM_SM90_STEP_DEPTH, 0},
+    {128, 128, DLLM_SM90_STEP_DEPTH, 0},       {128, 192, DLLM_SM90_STEP_DEPTH, 0},
+    {SIDE_ROWS, 192, DLLM_SM90_STEP_DEPTH, 0},
 };
 
 static const dllm_space space = {

@@ -42,7 +42,7 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
         .columns = (int)plan->problem.valid_vocab,
     };
     DLLM_TRY(dllm__launch_sampler(plan, entry, call, &block, stream));
-    return dllm__launch_combine(plan, entry->kernels[1], call, entry->choice.splits, stream);
+    return dllm__launch_combine(plan, entry->kernels[1], call, entry->choice.splits, 0, stream);
 }
 
 static const dllm_tile space_tiles[] = {{1, DLLM_SAMPLER_COLUMNS_STEP, 0, 1}};

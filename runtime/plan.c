@@ -53,9 +53,8 @@ static void collect_kernels(kernel_set *set, const dllm_plan *plan)
         dllm_kernel_spec specs[DLLM_PLAN_KERNELS_MAX];
         const int count = family->kernels(&entry->problem, &entry->choice, specs);
         for (int i = 0; i < count; i++) {
-            const int shared_bytes = i == 0 && family->shared_bytes
-                                         ? family->shared_bytes(&entry->problem, &entry->choice)
-                                         : 0;
+            const int shared_bytes =
+                family->shared_bytes ? family->shared_bytes(&entry->problem, &entry->choice, i) : 0;
             memcpy(specs[i].arch, plan->context->device.arch, sizeof specs[i].arch);
             set->of_entry[e][i] = place_kernel(set, &specs[i], shared_bytes);
         }

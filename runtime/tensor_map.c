@@ -28,11 +28,14 @@ dllm_status dllm__tensor_map(dllm_tensor_map *out, const dllm_driver *driver,
             DLLM_INVALID_ARGUMENT,
             "%s stride of %lld elements is 2^40 bytes or more, the copy engine's limit", view->name,
             (long long)view->stride);
-    /* 256: each miss brings two lines, and the next box of the same rows finds its own in L2 */
+    /* 256: each miss brings two lines, and the next box of the same rows finds its own in L2. Asked
+       for at the same time, both would be fetched twice. */
+    const int promotion =
+        view->in_pairs ? DLLM_CU_TENSOR_PROMOTION_128 : DLLM_CU_TENSOR_PROMOTION_256;
     return dllm__driver_check(
         driver,
         driver->tensor_map(out, type, 2, (void *)view->base, extents, strides, box, element_strides,
-                           DLLM_CU_TENSOR_NOT_INTERLEAVED, DLLM_CU_TENSOR_SWIZZLE_128,
-                           DLLM_CU_TENSOR_PROMOTION_256, DLLM_CU_TENSOR_FILL_ZEROS),
+                           DLLM_CU_TENSOR_NOT_INTERLEAVED, DLLM_CU_TENSOR_SWIZZLE_128, promotion,
+                           DLLM_CU_TENSOR_FILL_ZEROS),
         "cuTensorMapEncodeTiled");
 }

@@ -10,6 +10,8 @@
 #include "driver.h"
 #include "sm90_params.h"
 
+#include <stdbool.h>
+
 /** A row-major matrix of 16-bit elements whose rows start at multiples of 16 bytes. */
 typedef struct dllm_tensor_view {
     const char *name; /* for messages */
@@ -18,6 +20,7 @@ typedef struct dllm_tensor_view {
     int64_t rows;
     int64_t columns;
     int64_t stride; /* elements; of no meaning with one row */
+    bool in_pairs;  /* each box is asked for together with the next of the same rows */
 } dllm_tensor_view;
 
 /**

@@ -42,17 +42,20 @@ static void note_launch(void *user, const fake_launch_record *launch)
     *rows_device = seen.params.rows_device;
 }
 
-static void load_kernels(dllm_plan_entry *entry, int shared_bytes)
+static void load_kernels(dllm_plan_entry *entry)
 {
     dllm_cu_module module;
     const dllm_driver *driver = &context.driver;
     ck_assert_int_eq(driver->module_load(&module, memory), DLLM_CU_SUCCESS);
-    for (int i = 0; i < KERNELS; i++)
+    for (int i = 0; i < KERNELS; i++) {
+        const int shared_bytes = dllm__family_sm90.shared_bytes(&plan.problem, &entry->choice, i);
         ck_assert_int_eq(driver->module_function(&entry->kernels[i], module, entries[i]),
                          DLLM_CU_SUCCESS);
-    ck_assert_int_eq(driver->function_set_attribute(
-                         entry->kernels[0], DLLM_CU_FUNCTION_DYNAMIC_SHARED_BYTES, shared_bytes),
-                     DLLM_CU_SUCCESS);
+        ck_assert_int_eq(driver->function_set_attribute(entry->kernels[i],
+                                                        DLLM_CU_FUNCTION_DYNAMIC_SHARED_BYTES,
+                                                        shared_bytes),
+                         DLLM_CU_SUCCESS);
+    }
 }
 
 /* A plan as prepare makes it, but for its kernels. */
@@ -78,7 +81,7 @@ static void make_plan(int64_t rows_max, uint32_t inputs)
     dllm__family_sm90.propose(&plan.problem, &context.device, &entry->choice);
     ck_assert_int_eq(dllm__family_sm90.legal(&plan.problem, &context.device, &entry->choice),
                      DLLM_OK);
-    load_kernels(entry, dllm__family_sm90.shared_bytes(&plan.problem, &entry->choice));
+    load_kernels(entry);
 }
 
 static dllm_row_call call_of(int64_t rows)

@@ -161,7 +161,7 @@ START_TEST(a_shared_kernel_gets_what_its_largest_bucket_needs)
     for (int i = 0; i < plan->entry_count; i++) {
         const dllm_plan_entry *entry = &plan->entries[i];
         ck_assert_int_ge(fake_driver_shared_limit(entry->kernels[0]),
-                         entry->choice.family->shared_bytes(&entry->problem, &entry->choice));
+                         entry->choice.family->shared_bytes(&entry->problem, &entry->choice, 0));
     }
     dllm_plan_destroy(plan);
 }
