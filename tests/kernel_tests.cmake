@@ -21,3 +21,12 @@ foreach(arch IN LISTS architectures)
       FAIL_REGULAR_EXPRESSION "[1-9][0-9]* bytes (spill|stack frame);[Ww]arning")
   endforeach()
 endforeach()
+
+# the check itself: a kernel that takes local memory is refused
+add_test(NAME kernel_check_refuses_local_memory
+  COMMAND kernel_check sm_90a ${CMAKE_CURRENT_SOURCE_DIR}/data/kernels/local_memory.cu)
+set_tests_properties(kernel_check_refuses_local_memory PROPERTIES LABELS kernel SKIP_RETURN_CODE 4
+  PASS_REGULAR_EXPRESSION "refused: local memory;no compiler")
+dllm_test(test_cubin_frame LABEL unit SOURCES test_cubin_frame.c
+  ${PROJECT_SOURCE_DIR}/tools/jit/cubin_frame.c)
+target_include_directories(test_cubin_frame PRIVATE ${PROJECT_SOURCE_DIR}/tools/jit)

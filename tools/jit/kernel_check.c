@@ -5,8 +5,8 @@
  *     kernel_check --all ARCH [FILE]                every kernel of an architecture (of FILE):
  *                                                   shipped ones and those the tuner may choose
  *
- * Registers, spills and warnings are in the output. Exit: 0 all compiled, 1 a kernel failed or the
- * call is wrong, 4 no compiler.
+ * Registers, spills and warnings are in the output. Exit: 0 all compiled and none takes local memory,
+ * 1 a kernel failed or the call is wrong, 4 no compiler.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "candidates.h"
+#include "cubin_frame.h"
 #include "kernel_sources.h"
 #include "nvrtc.h"
 #include "shipped.h"
@@ -31,7 +32,8 @@ static const char usage_text[] =
     "head, without a GPU and prints what the compiler says: registers, shared memory, spills,\n"
     "warnings.\n"
     "\n"
-    "exit status: 0 all compiled, 1 usage or some did not, 4 no compiler\n";
+    "exit status: 0 all compiled and none takes local memory, 1 usage or some failed, 4 no "
+    "compiler\n";
 
 static int usage(void)
 {
@@ -71,6 +73,17 @@ static void print_title(const dllm_kernel_spec *spec)
     (void)printf("\n");
 }
 
+/* Local memory costs traffic that no counter of the kernel's own bytes shows: none is shipped. */
+static bool check_cubin(const dllm_compile_answer *answer)
+{
+    const int64_t frame = cubin_frame_bytes(answer->cubin, answer->cubin_bytes);
+    (void)printf("cubin of %zu bytes, %" PRId64 " bytes of local memory a thread\n",
+                 answer->cubin_bytes, frame);
+    if (frame < 0) (void)printf("refused: the cubin does not tell its local memory\n");
+    if (frame > 0) (void)printf("refused: local memory\n");
+    return frame == 0;
+}
+
 static bool check(const dllm_nvrtc *nvrtc, const dllm_kernel_spec *spec)
 {
     dllm_source_set sources;
@@ -85,15 +98,12 @@ static bool check(const dllm_nvrtc *nvrtc, const dllm_kernel_spec *spec)
     (void)snprintf(request.options.text[request.options.count++], DLLM_KERNEL_OPTION_BYTES,
                    "--ptxas-options=-v");
     dllm__nvrtc_compile(&answer, nvrtc, &request);
-    const bool compiled = answer.outcome == DLLM_COMPILED;
     (void)printf("%s", answer.log ? answer.log : "");
-    if (compiled)
-        (void)printf("cubin of %zu bytes\n", answer.cubin_bytes);
-    else
-        (void)printf("not compiled: %s\n", answer.reason);
+    const bool good = answer.outcome == DLLM_COMPILED && check_cubin(&answer);
+    if (answer.outcome != DLLM_COMPILED) (void)printf("not compiled: %s\n", answer.reason);
     dllm__answer_release(&answer);
     dllm__sources_release(&sources);
-    return compiled;
+    return good;
 }
 
 static void append(dllm_kernel_list *list, const dllm_kernel_spec *spec)
