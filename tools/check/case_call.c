@@ -75,7 +75,7 @@ const row_answer *case_answer(const row_case *from, const case_view *view, int64
 {
     if (view->large_rows && row + 1 < view->large_rows) return &from->background.expected;
     const case_row *found = &from->row[view->large_rows ? 0 : view->first + row];
-    if (view->shard >= 0) return &found->parts[view->shard];
+    if (view->shard >= 0 && !view->partial) return &found->parts[view->shard];
     return view->tempered ? &found->tempered : &found->expected;
 }
 
@@ -130,9 +130,14 @@ static bool lay_out_head(case_call *out, const row_case *from, const case_view *
     return out->hidden && out->weight;
 }
 
+static int64_t first_column(const row_case *from, const case_view *view)
+{
+    return view->shard < 0 ? 0 : from->shards[2 * view->shard];
+}
+
 static bool lay_out_memory(case_call *out, const row_case *from, const case_view *view)
 {
-    const int64_t begin = view->shard < 0 ? 0 : from->shards[2 * view->shard];
+    const int64_t begin = first_column(from, view);
     const int64_t width = out->problem.vocab;
     bool laid_out = false;
     double *logits = gather_logits(from, view, begin, width);
@@ -170,13 +175,13 @@ static bool lay_out_rows(case_call *out, const row_case *from, const case_view *
         out->target[r] = row[r].has_target ? row[r].target : out->problem.vocab_offset;
         out->temperature[r] = row[r].temperature;
     }
-    if (targets && view->shard < 0 && inputs_built & DLLM_IN_TARGET)
+    if (targets && (view->shard < 0 || view->partial) && inputs_built & DLLM_IN_TARGET)
         out->problem.target = out->target;
     if (temperatures && (view->with_draw || view->tempered) && inputs_built & DLLM_IN_TEMPERATURE)
         out->problem.temperature = out->temperature;
     if (view->with_draw) {
         out->problem.seed = &row->seed;
-        out->problem.noise = row->words;
+        if (row->words) out->problem.noise = row->words + 2 * first_column(from, view);
         /* a gathered row's key is its source row unless one is given: leave that to the library */
         if (row->has_key && !from->source) out->problem.row_key = &row->row_key;
     }
@@ -188,7 +193,7 @@ static bool lay_out_rows(case_call *out, const row_case *from, const case_view *
 bool case_call_build(case_call *out, const row_case *from, const case_view *view,
                      uint32_t inputs_built)
 {
-    const int64_t begin = view->shard < 0 ? 0 : from->shards[2 * view->shard];
+    const int64_t begin = first_column(from, view);
     const int64_t end = view->shard < 0 ? from->vocab : from->shards[2 * view->shard + 1];
     *out = (case_call){0};
     row_problem *problem = &out->problem;
@@ -207,6 +212,7 @@ bool case_call_build(case_call *out, const row_case *from, const case_view *view
     problem->suppress = from->suppress;
     problem->suppress_count = from->suppress_count;
     problem->behaviour = view->tempered ? DLLM_TEMPERED : 0;
+    if (view->partial) problem->behaviour |= DLLM_PARTIAL_STATE;
     if (from->row_index) {
         problem->row_index = from->row_index + view->first;
         problem->source_rows = from->source_rows;

@@ -21,6 +21,7 @@ typedef struct case_view {
     int64_t first; /* rows first .. first + count - 1 of the case */
     int64_t count;
     int64_t shard;      /* -1: all columns */
+    bool partial;       /* a shard's state instead of its outputs; its answer is the whole row's */
     int64_t large_rows; /* 0: not a large case */
 } case_view;
 

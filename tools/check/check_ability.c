@@ -59,10 +59,12 @@ static bool is_built(dllm_context *context, row_problem problem)
 
 static uint32_t probe_outputs(dllm_context *context, const row_problem *plain)
 {
+    static const int64_t id = 0;
     uint32_t built = 0;
     for (int i = 0; i < ROW_OUTPUTS; i++) {
         row_problem asked = *plain;
-        asked.outputs |= 1u << i;
+        asked.outputs |= row_output_bit(i);
+        if (i == ROW_TARGET_LOGPROB) asked.target = &id;
         if (is_built(context, asked)) built |= 1u << i;
     }
     return built;
@@ -76,7 +78,7 @@ static uint32_t probe_inputs(dllm_context *context, const row_problem *plain)
     static const uint32_t word = 0;
     uint32_t built = 0;
     row_problem asked = *plain;
-    asked.target = &id;
+    asked.target = &id; /* the output and its input go together */
     if (is_built(context, asked)) built |= DLLM_IN_TARGET;
     asked = *plain;
     asked.temperature = &number;
@@ -111,6 +113,11 @@ static void probe_transforms(check_ability *out, dllm_context *context, const ro
     asked = *plain;
     asked.behaviour = DLLM_TEMPERED;
     out->tempered = is_built(context, asked);
+    asked = *plain;
+    asked.behaviour = DLLM_PARTIAL_STATE;
+    out->merged = is_built(context, asked);
+    asked = (row_problem){.states = plain, .shards = 1, .rows = 1, .vocab = 1, .outputs = 1};
+    out->merged = out->merged && is_built(context, asked);
 }
 
 void check_ability_probe(check_ability *out, dllm_context *context, const char *family,

@@ -35,6 +35,7 @@ typedef struct check_ability {
     bool softcap;
     bool round_logits;
     bool tempered;
+    bool merged; /* exports states, and they can be merged */
 } check_ability;
 
 /** Asks the library; nothing is compiled. */

@@ -5,6 +5,7 @@
 #include "element_type.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -82,19 +83,25 @@ static bool compare(check_state *state, const case_view *view, const case_call *
     return true;
 }
 
+static bool build(check_state *state, case_call *out, const case_view *view)
+{
+    const uint32_t able = state->ability->outputs;
+    if (!case_call_build(out, state->from, view, state->ability->inputs))
+        return DLLM_REFUSE(state->why, "out of memory for the inputs");
+    out->problem.family = state->family->name;
+    out->problem.outputs = plain_outputs & able;
+    if (out->problem.target) out->problem.outputs |= DLLM_OUT_TARGET_LOGPROB & able;
+    if (view->with_draw) out->problem.outputs |= draw_outputs & able;
+    return true;
+}
+
 /* Runs and compares one view of the case; false only when that fails. */
 static bool check_view(check_state *state, const case_view *view)
 {
     case_call call;
     row_result result = {0};
     bool good = true;
-    if (!case_call_build(&call, state->from, view, state->ability->inputs))
-        return DLLM_REFUSE(state->why, "out of memory for the inputs");
-    call.problem.family = state->family->name;
-    call.problem.outputs = plain_outputs & state->ability->outputs;
-    if (call.problem.target)
-        call.problem.outputs |= DLLM_OUT_TARGET_LOGPROB & state->ability->outputs;
-    if (view->with_draw) call.problem.outputs |= draw_outputs & state->ability->outputs;
+    if (!build(state, &call, view)) return false;
     const row_outcome outcome =
         row_run(&result, &state->checker->memory, state->checker->context, &call.problem);
     if (outcome == ROW_RAN) {
@@ -111,6 +118,72 @@ static bool check_view(check_state *state, const case_view *view)
     }
     row_result_release(&result);
     case_call_release(&call);
+    return good;
+}
+
+/* ---- shards ---- */
+
+/* The state of one shard of a row, written to `out`. */
+static bool export_shard(check_state *state, const case_view *view, dllm_state *out)
+{
+    case_call call;
+    row_result result = {0};
+    if (!build(state, &call, view)) return false;
+    const bool good = row_run(&result, &state->checker->memory, state->checker->context,
+                              &call.problem) == ROW_RAN ||
+                      DLLM_REFUSE(state->why, "got no state, wanted one: %s", result.message.text);
+    if (good) memcpy(out, result.data[ROW_STATE], sizeof *out);
+    row_result_release(&result);
+    case_call_release(&call);
+    return good;
+}
+
+/* The whole row from the states of its shards. */
+static bool check_merge(check_state *state, const case_view *view, const dllm_state *states)
+{
+    case_call call;
+    row_result result = {0};
+    if (!build(state, &call, view)) return false;
+    const row_problem whole = call.problem;
+    call.problem = (row_problem){.rows = 1,
+                                 .vocab = state->from->vocab_offset + state->from->vocab,
+                                 .id_type = whole.id_type,
+                                 .outputs = whole.outputs,
+                                 .behaviour = whole.behaviour & (uint32_t)DLLM_TEMPERED,
+                                 .temperature = view->tempered ? whole.temperature : NULL,
+                                 .states = states,
+                                 .shards = state->from->shard_count};
+    const bool ran =
+        row_run(&result, &state->checker->memory, state->checker->context, &call.problem) ==
+            ROW_RAN ||
+        DLLM_REFUSE(state->why, "got no row from states, wanted one: %s", result.message.text);
+    state->runs += ran;
+    state->checker->runs += ran;
+    const bool good = ran && compare(state, view, &call, &result);
+    row_result_release(&result);
+    case_call_release(&call);
+    return good;
+}
+
+/* A row from its shards, in the order of ids and in the other. */
+static bool check_shards(check_state *state, case_view view)
+{
+    const int64_t count = state->from->shard_count;
+    bool good = true;
+    if (count == 0 || !state->ability->merged) return true;
+    dllm_state *states = malloc((size_t)count * sizeof *states);
+    if (!states) return DLLM_REFUSE(state->why, "out of memory for states");
+    for (int backward = 0; good && backward < 2; backward++) {
+        view.partial = true;
+        for (view.shard = 0; good && view.shard < count; view.shard++) {
+            const int64_t place = backward ? count - 1 - view.shard : view.shard;
+            good = export_shard(state, &view, states + place);
+        }
+        view.partial = false;
+        view.shard = -1;
+        good = good && check_merge(state, &view, states);
+    }
+    free(states);
     return good;
 }
 
@@ -132,6 +205,7 @@ static bool check_single_rows(check_state *state, case_view view)
         view.tempered = ability->tempered && ability->inputs & DLLM_IN_TEMPERATURE &&
                         row->tempered.present != 0;
         if (view.tempered && !check_view(state, &view)) return false;
+        if (!check_shards(state, view)) return false;
         view.with_draw = view.tempered = false;
         for (view.shard = 0; view.shard < from->shard_count; view.shard++)
             if (row->parts[view.shard].present && !check_view(state, &view)) return false;

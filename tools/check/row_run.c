@@ -1,4 +1,4 @@
-/* row_run.c - one head or sampler call on a device, with everything around it watched */
+/* row_run.c - one head, sampler or merge call on a device, with everything around it watched */
 #include "row_run.h"
 
 #include "element_type.h"
@@ -22,68 +22,13 @@ typedef struct session {
     dllm_plan *plan;
     guarded_memory guarded;
     guarded_block *workspace;
-    guarded_block *output[ROW_OUTPUTS];
-    void *converted[2]; /* row_index and target in the type asked for */
-    dllm_head_buffers head;
-    dllm_sampler_buffers sampler;
+    guarded_block *output[ROW_BUFFERS];
+    void *converted[3]; /* row_index, target and penalty_id in the type asked for */
+    row_buffers buffers;
 } session;
 
 /* Leaves the reason in the result, and is false. */
 #define REFUSE(run, ...) DLLM_REFUSE(&(run)->result->message, __VA_ARGS__)
-
-/* ---- prepare ---- */
-
-static uint32_t input_bits(const row_problem *problem)
-{
-    uint32_t bits = 0;
-    if (problem->row_index) bits |= DLLM_IN_ROW_INDEX;
-    if (problem->rows_device) bits |= DLLM_IN_ROWS_DEVICE;
-    if (problem->target) bits |= DLLM_IN_TARGET;
-    if (problem->temperature) bits |= DLLM_IN_TEMPERATURE;
-    if (problem->bias) bits |= DLLM_IN_BIAS;
-    if (problem->suppress) bits |= DLLM_IN_SUPPRESS;
-    if (problem->row_key) bits |= DLLM_IN_ROW_KEY;
-    if (problem->noise) bits |= DLLM_IN_NOISE;
-    return bits;
-}
-
-/* Head and sampler options have these fields in common. */
-#define FILL_OPTIONS(options, problem, prepare_bits)                                               \
-    do {                                                                                           \
-        (options).vocab = (problem)->vocab;                                                        \
-        (options).rows_max = (problem)->rows_max ? (problem)->rows_max : (problem)->rows;          \
-        (options).valid_vocab = (problem)->valid_vocab;                                            \
-        (options).vocab_offset = (problem)->vocab_offset;                                          \
-        (options).id_type = (problem)->id_type;                                                    \
-        (options).index_type = (problem)->index_type;                                              \
-        (options).outputs = (problem)->outputs;                                                    \
-        (options).inputs = input_bits(problem);                                                    \
-        (options).behaviour = (problem)->behaviour;                                                \
-        (options).prepare = (prepare_bits);                                                        \
-        (options).alignment_bytes = (problem)->alignment_bytes;                                    \
-        (options).scale = (problem)->scale;                                                        \
-        (options).softcap = (problem)->softcap;                                                    \
-        (options).round_logits = (problem)->round_logits;                                          \
-        (options).suppress_max = (int32_t)(problem)->suppress_count;                               \
-        (options).family = (problem)->family;                                                      \
-    } while (0)
-
-dllm_status row_prepare(dllm_plan **out, dllm_context *context, const row_problem *problem,
-                        uint32_t prepare_bits)
-{
-    dllm_head_options head = DLLM_HEAD_OPTIONS_INIT;
-    dllm_sampler_options sampler = DLLM_SAMPLER_OPTIONS_INIT;
-    if (!problem->is_head) {
-        FILL_OPTIONS(sampler, problem, prepare_bits);
-        sampler.logits_type = problem->hidden_type;
-        return dllm_sampler_prepare(out, context, &sampler);
-    }
-    FILL_OPTIONS(head, problem, prepare_bits);
-    head.depth = problem->depth;
-    head.hidden_type = problem->hidden_type;
-    head.weight_type = problem->weight_type;
-    return dllm_head_prepare(out, context, &head);
-}
 
 /* ---- memory ---- */
 
@@ -134,7 +79,7 @@ static bool add_matrices(session *run)
     const int64_t rows = p->row_index ? p->source_rows : p->rows;
     const void *hidden = NULL;
     const void *weight = NULL;
-    if (p->rows == 0) return true; /* null pointers are accepted */
+    if (p->rows == 0 || p->states) return true; /* null pointers are accepted */
     if (p->repeated) {
         if (!add_repeated(run, &hidden, matrix_bytes(p->hidden_type, 1, width, 0), alignment))
             return false;
@@ -143,25 +88,27 @@ static bool add_matrices(session *run)
                               alignment)) {
         return false;
     }
-    run->head.hidden = run->sampler.logits = hidden;
+    run->buffers.head.hidden = run->buffers.sampler.logits = hidden;
     if (!p->is_head) return true;
     const size_t bytes = matrix_bytes(p->weight_type, p->vocab, p->depth, p->weight_stride);
     if (!guarded_input(&run->guarded, &weight, p->weight, bytes, alignment)) return false;
-    run->head.weight = weight;
+    run->buffers.head.weight = weight;
     return true;
 }
 
 /* Sets the field of both buffer structs that lies at these places. */
 static void set_buffer(session *run, size_t head_place, size_t sampler_place, const void *pointer)
 {
-    memcpy((char *)&run->head + head_place, &pointer, sizeof pointer);
-    memcpy((char *)&run->sampler + sampler_place, &pointer, sizeof pointer);
+    memcpy((char *)&run->buffers.head + head_place, &pointer, sizeof pointer);
+    memcpy((char *)&run->buffers.sampler + sampler_place, &pointer, sizeof pointer);
 }
 
 static bool add_further_inputs(session *run)
 {
     const row_problem *p = run->problem;
-    if (!convert(run, 0, p->index_type, p->row_index) || !convert(run, 1, p->id_type, p->target))
+    const bool drawn = p->outputs & (DLLM_OUT_GUMBEL_ID | DLLM_OUT_GUMBEL_LOGPROB);
+    if (!convert(run, 0, p->index_type, p->row_index) || !convert(run, 1, p->id_type, p->target) ||
+        !convert(run, 2, p->id_type, p->penalty_id))
         return false;
     const struct {
         const void *host;
@@ -176,8 +123,11 @@ static bool add_further_inputs(session *run)
         {p->temperature, p->rows, sizeof *p->temperature, PLACES(temperature)},
         {p->bias, p->vocab, sizeof *p->bias, PLACES(bias)},
         {p->suppress, p->suppress_count, sizeof *p->suppress, PLACES(suppress)},
+        {run->converted[2], p->rows, row_id_bytes(p->id_type), PLACES(penalty_id)},
+        {p->penalty, p->rows, sizeof *p->penalty, PLACES(penalty)},
         {p->row_key, p->rows, sizeof *p->row_key, PLACES(row_key)},
-        {p->seed, 1, sizeof *p->seed, PLACES(seed)},
+        {drawn ? p->seed : NULL, 1, sizeof *p->seed, PLACES(seed)},
+        {drawn ? p->draw : NULL, 1, sizeof *p->draw, PLACES(draw)},
         {p->noise, p->rows * p->vocab * 2, sizeof *p->noise, PLACES(noise)},
     };
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
@@ -191,16 +141,45 @@ static bool add_further_inputs(session *run)
     return true;
 }
 
+/* What a merge reads. */
+static bool add_states(session *run)
+{
+    const row_problem *p = run->problem;
+    const void *states = NULL;
+    const size_t bytes = (size_t)(p->shards * p->rows) * dllm_plan_state_bytes(run->plan);
+    if (!guarded_input(&run->guarded, &states, p->states, bytes, sizeof(int64_t))) return false;
+    run->buffers.merge.rows = p->rows;
+    run->buffers.merge.shards = p->shards;
+    run->buffers.merge.states = states;
+    run->buffers.merge.temperature = run->buffers.head.temperature;
+    return true;
+}
+
+/* Bytes of a row in an output's buffer. */
+static size_t row_bytes(const session *run, int output)
+{
+    const size_t element = row_output_bytes(output, run->problem->id_type);
+    if (output == ROW_STATE) return dllm_plan_state_bytes(run->plan);
+    return output < ROW_OUTPUTS ? element : element * (size_t)run->problem->candidates;
+}
+
+static bool is_written(const row_problem *problem, int output)
+{
+    if (problem->behaviour & DLLM_PARTIAL_STATE) return output == ROW_STATE;
+    return problem->outputs & row_output_bit(output);
+}
+
 static bool add_outputs(session *run)
 {
     const row_problem *problem = run->problem;
-    for (int i = 0; i < ROW_OUTPUTS; i++) {
-        if (!(problem->outputs & 1u << i)) continue;
-        const size_t bytes = row_output_bytes(i, problem->id_type);
-        if (!guarded_output(&run->guarded, &run->output[i], (size_t)problem->rows * bytes, bytes))
+    for (int i = 0; i < ROW_BUFFERS; i++) {
+        if (!is_written(problem, i)) continue;
+        const size_t bytes = (size_t)problem->rows * row_bytes(run, i);
+        if (!guarded_output(&run->guarded, &run->output[i], bytes,
+                            row_output_bytes(i, problem->id_type)))
             return false;
-        row_output_bind(i, &run->head, &run->sampler, run->output[i]->data);
-        run->result->data[i] = malloc((size_t)problem->rows * bytes + 1);
+        row_output_bind(i, &run->buffers, run->output[i]->data);
+        run->result->data[i] = malloc(bytes + 1);
         if (!run->result->data[i]) return REFUSE(run, "out of memory");
     }
     return true;
@@ -213,14 +192,17 @@ static bool build(session *run)
     /* a workspace may lie at any address */
     if (!guarded_output(&run->guarded, &run->workspace, run->result->workspace_bytes, 1))
         return false;
-    run->head.rows = run->sampler.rows = problem->rows;
-    run->head.source_rows = run->sampler.source_rows = problem->source_rows;
-    run->head.suppress_count = run->sampler.suppress_count = problem->suppress_count;
-    run->head.workspace = run->sampler.workspace = run->workspace->data;
-    run->head.workspace_bytes = run->sampler.workspace_bytes = run->workspace->bytes;
-    run->head.hidden_stride = run->sampler.logits_stride = problem->hidden_stride;
-    run->head.weight_stride = problem->weight_stride;
-    return add_outputs(run) && add_matrices(run) && add_further_inputs(run);
+    run->buffers.head.rows = run->buffers.sampler.rows = problem->rows;
+    run->buffers.head.source_rows = run->buffers.sampler.source_rows = problem->source_rows;
+    run->buffers.head.suppress_count = run->buffers.sampler.suppress_count =
+        problem->suppress_count;
+    run->buffers.head.workspace = run->buffers.sampler.workspace = run->workspace->data;
+    run->buffers.head.workspace_bytes = run->buffers.sampler.workspace_bytes =
+        run->workspace->bytes;
+    run->buffers.head.hidden_stride = run->buffers.sampler.logits_stride = problem->hidden_stride;
+    run->buffers.head.weight_stride = problem->weight_stride;
+    return add_outputs(run) && add_matrices(run) && add_further_inputs(run) &&
+           (!problem->states || add_states(run));
 }
 
 /* ---- the call and the checks ---- */
@@ -231,10 +213,16 @@ int64_t row_problem_written(const row_problem *problem)
     return *problem->rows_device < 0 ? 0 : *problem->rows_device;
 }
 
-static bool launch(session *run, const dllm_head_buffers *head, const dllm_sampler_buffers *sampler)
+static dllm_status call(const session *run, const row_buffers *buffers)
 {
-    const dllm_status status = run->problem->is_head ? dllm_head_run(run->plan, head, NULL)
-                                                     : dllm_sampler_run(run->plan, sampler, NULL);
+    if (run->problem->states) return dllm_merge_run(run->plan, &buffers->merge, NULL);
+    if (run->problem->is_head) return dllm_head_run(run->plan, &buffers->head, NULL);
+    return dllm_sampler_run(run->plan, &buffers->sampler, NULL);
+}
+
+static bool launch(session *run, const row_buffers *buffers)
+{
+    const dllm_status status = call(run, buffers);
     if (status != DLLM_OK)
         return REFUSE(run, "run: %s: %s", dllm_status_text(status), dllm_last_error());
     return device_wait(run->memory, NULL) || REFUSE(run, "run: %s", run->memory->message);
@@ -243,7 +231,7 @@ static bool launch(session *run, const dllm_head_buffers *head, const dllm_sampl
 static bool poison_outputs(session *run, int byte)
 {
     bool filled = device_fill(run->memory, run->workspace->data, byte, run->workspace->bytes);
-    for (int i = 0; filled && i < ROW_OUTPUTS; i++)
+    for (int i = 0; filled && i < ROW_BUFFERS; i++)
         if (run->output[i])
             filled = device_fill(run->memory, run->output[i]->data, byte, run->output[i]->bytes);
     return filled || REFUSE(run, "%s", run->memory->message);
@@ -254,8 +242,7 @@ static bool poison_outputs(session *run, int byte)
 static bool collect(session *run, int output, int round)
 {
     const guarded_block *from = run->output[output];
-    const size_t written =
-        (size_t)row_problem_written(run->problem) * row_output_bytes(output, run->problem->id_type);
+    const size_t written = (size_t)row_problem_written(run->problem) * row_bytes(run, output);
     bool equal = true;
     if (!guarded_holds(&run->guarded, from, row_output_name(output))) return false;
     char *bytes = malloc(from->bytes + 1);
@@ -275,25 +262,23 @@ static bool collect(session *run, int output, int round)
 
 static bool run_twice(session *run)
 {
-    const dllm_head_buffers no_head = DLLM_HEAD_BUFFERS_INIT;
-    const dllm_sampler_buffers no_sampler = DLLM_SAMPLER_BUFFERS_INIT;
+    const row_buffers none = ROW_BUFFERS_INIT;
     for (int i = 0; i < 2; i++) {
-        if (!poison_outputs(run, poison[i]) || !launch(run, &run->head, &run->sampler))
-            return false;
+        if (!poison_outputs(run, poison[i]) || !launch(run, &run->buffers)) return false;
         if (!guarded_holds(&run->guarded, run->workspace, "the workspace")) return false;
-        for (int output = 0; output < ROW_OUTPUTS; output++)
+        for (int output = 0; output < ROW_BUFFERS; output++)
             if (run->output[output] && !collect(run, output, i)) return false;
     }
     /* no rows: null pointers everywhere are accepted */
-    if (run->problem->rows == 0 && !launch(run, &no_head, &no_sampler)) return false;
+    if (run->problem->rows == 0 && !launch(run, &none)) return false;
     return guarded_inputs_unchanged(&run->guarded);
 }
 
 static void end(session *run)
 {
     guarded_release(&run->guarded);
-    free(run->converted[0]);
-    free(run->converted[1]);
+    for (size_t i = 0; i < sizeof run->converted / sizeof run->converted[0]; i++)
+        free(run->converted[i]);
     dllm_plan_destroy(run->plan);
 }
 
@@ -304,15 +289,17 @@ row_outcome row_run(row_result *out, device_memory *memory, dllm_context *contex
                    .problem = problem,
                    .result = out,
                    .guarded = {.device = memory, .message = &out->message},
-                   .head = DLLM_HEAD_BUFFERS_INIT,
-                   .sampler = DLLM_SAMPLER_BUFFERS_INIT};
+                   .buffers = ROW_BUFFERS_INIT};
     row_outcome outcome = ROW_FAILED;
-    *out = (row_result){.id_type = problem->id_type, .plan = DLLM_PLAN_INFORMATION_INIT};
+    *out = (row_result){.id_type = problem->id_type,
+                        .candidates = problem->candidates,
+                        .plan = DLLM_PLAN_INFORMATION_INIT};
     const dllm_status status = row_prepare(&run.plan, context, problem, 0);
     if (status != DLLM_OK) {
         (void)REFUSE(&run, "prepare: %s: %s", dllm_status_text(status), dllm_last_error());
         return status == DLLM_UNSUPPORTED ? ROW_UNSUPPORTED : ROW_FAILED;
     }
+    out->state_bytes = dllm_plan_state_bytes(run.plan);
     if (dllm_plan_info(run.plan, &out->plan) != DLLM_OK)
         (void)REFUSE(&run, "plan info: %s", dllm_last_error());
     else if (build(&run) && run_twice(&run))
@@ -327,9 +314,15 @@ double row_result_value(const row_result *result, int output, int64_t row)
     return row_output_value(output, result->id_type, result->data[output], row);
 }
 
+double row_result_candidate(const row_result *result, int output, int64_t row, int64_t k)
+{
+    return row_output_value(output, result->id_type, result->data[output],
+                            row * result->candidates + k);
+}
+
 void row_result_release(row_result *result)
 {
-    for (int i = 0; i < ROW_OUTPUTS; i++) {
+    for (int i = 0; i < ROW_BUFFERS; i++) {
         free(result->data[i]);
         result->data[i] = NULL;
     }

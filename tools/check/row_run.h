@@ -1,5 +1,5 @@
 /*
- * row_run.h - one head or sampler call on a device, with everything around it watched
+ * row_run.h - one head, sampler or merge call on a device, with everything around it watched
  *
  * Inputs end exactly where their last element ends and lie no better aligned than they must,
  * outputs and workspace lie between guard bytes. The call is made twice with outputs and workspace
@@ -44,17 +44,26 @@ typedef struct row_problem {
     const float *bias;       /* (vocab) */
     const int64_t *suppress; /* (suppress_count) */
     int64_t suppress_count;
-    const int64_t *target;    /* (rows), converted to id_type */
-    const float *temperature; /* (rows) */
-    const uint64_t *row_key;  /* (rows) */
-    const uint64_t *seed;     /* (1) */
-    const uint32_t *noise;    /* (rows, vocab, 2) */
+    const int64_t *target;     /* (rows), converted to id_type */
+    float plan_temperature;    /* of the options */
+    const float *temperature;  /* (rows) */
+    const int64_t *penalty_id; /* (rows), converted to id_type */
+    const float *penalty;      /* (rows) */
+    const uint64_t *row_key;   /* (rows) */
+    const uint64_t *seed;      /* (1) of the draw, like the next: not given without one */
+    const uint32_t *draw;      /* (1) */
+    const uint32_t *noise;     /* (rows, vocab, 2) */
+    int32_t candidates;
+    const void *states; /* (shards, rows): a merge. vocab, ids, outputs and temperatures count */
+    int64_t shards;
 } row_problem;
 
 /** Outputs of a call on the host. */
 typedef struct row_result {
-    void *data[ROW_OUTPUTS]; /* NULL where it was not asked for */
+    void *data[ROW_BUFFERS]; /* NULL where it was not asked for */
     dllm_id_type id_type;
+    int32_t candidates;
+    size_t state_bytes; /* of a row */
     dllm_plan_information plan;
     size_t workspace_bytes;
     dllm_message message; /* why it was refused, or what went wrong */
@@ -80,6 +89,9 @@ row_outcome row_run(row_result *out, device_memory *memory, dllm_context *contex
 
 /** Output of a row as a number: ids and flags are exact in a double. */
 double row_result_value(const row_result *result, int output, int64_t row);
+
+/** Entry k of a row's candidates. */
+double row_result_candidate(const row_result *result, int output, int64_t row, int64_t k);
 
 void row_result_release(row_result *result);
 
