@@ -162,7 +162,10 @@ static void enter_products(contest *all)
     }
     if (is_asked(all, BENCH_BESIDE_READ) && bench->has_read) {
         all->read = enter_beside(all, "read", run_read);
-        if (!is_head(all)) all->baseline = all->read;
+        if (!is_head(all)) {
+            all->baseline = all->read;
+            all->read->aside = false;
+        }
     }
     if (is_asked(all, BENCH_BESIDE_LT) && all->logits && bench->has_cublaslt) {
         bench_lt_product best;

@@ -12,14 +12,14 @@
 
 #include "bench_exit.h"
 
-enum { THREADS_MAX = 64, BLOCK_COLUMNS = 256 };
+enum { THREADS_MAX = 64, BLOCK_COLUMNS = 256, LANES = 4 };
 
 /* One computation: threads take blocks of columns until none is left. */
 typedef struct work {
     bench_reference *reference;
     const bench_pattern *hidden;
     const bench_pattern *weight;
-    double *inputs; /* (count, depth) the sampled hidden rows */
+    double *inputs; /* (groups, depth, LANES) the sampled hidden rows, LANES to a group */
     atomic_llong next_column;
     pthread_mutex_t lock; /* guards `largest` of the rows */
 } work;
@@ -42,28 +42,43 @@ void bench_reference_add_row(bench_reference *reference, int64_t row)
     reference->rows[reference->count++] = (bench_reference_row){.row = row};
 }
 
-/* The product of one column with one row; `largest` keeps the largest partial sum and product. */
-static double dot(const double *x, const double *w, int64_t depth, double *largest)
+static int group_count(const bench_reference *reference)
 {
-    double sum = 0.0;
-    double most = *largest;
+    return (reference->count + LANES - 1) / LANES;
+}
+
+/* The products of one column with a group of rows, each summed in the order of h; `largest` keeps
+   the largest partial sums and products. Lanes are independent, which is what makes this fast. */
+static void dot(double sum[LANES], double largest[LANES], const double *x, const double *w,
+                int64_t depth)
+{
+    for (int i = 0; i < LANES; i++)
+        sum[i] = 0.0;
     for (int64_t h = 0; h < depth; h++) {
-        const double product = x[h] * w[h];
-        sum += product;
-        most = fmax(most, fmax(fabs(sum), fabs(product)));
+        for (int i = 0; i < LANES; i++) {
+            const double product = x[h * LANES + i] * w[h];
+            sum[i] += product;
+            const double a = fabs(sum[i]);
+            const double b = fabs(product);
+            largest[i] = a > largest[i] ? a : largest[i];
+            largest[i] = b > largest[i] ? b : largest[i];
+        }
     }
-    *largest = most;
-    return sum;
 }
 
 static void head_block(work *job, int64_t begin, int64_t end, double *column, double *largest)
 {
     bench_reference *reference = job->reference;
     const int64_t depth = reference->depth;
+    double sum[LANES];
     for (int64_t v = begin; v < end; v++) {
         bench_pattern_read(job->weight, v * depth, depth, column);
-        for (int i = 0; i < reference->count; i++)
-            reference->rows[i].logits[v] = dot(job->inputs + i * depth, column, depth, &largest[i]);
+        for (int group = 0; group < group_count(reference); group++) {
+            const int first = group * LANES;
+            dot(sum, largest + first, job->inputs + first * depth, column, depth);
+            for (int i = first; i < first + LANES && i < reference->count; i++)
+                reference->rows[i].logits[v] = sum[i - first];
+        }
     }
 }
 
@@ -72,7 +87,7 @@ static void *head_thread(void *user)
     work *job = user;
     bench_reference *reference = job->reference;
     double *column = allocate(reference->depth);
-    double largest[BENCH_REFERENCE_ROWS] = {0.0};
+    double largest[BENCH_REFERENCE_ROWS + LANES] = {0.0};
     for (;;) {
         const int64_t begin = atomic_fetch_add(&job->next_column, BLOCK_COLUMNS);
         if (begin >= reference->vocab) break;
@@ -87,14 +102,28 @@ static void *head_thread(void *user)
     return NULL;
 }
 
+/* Rows that a group lacks are zero. */
+static void gather_inputs(work *job)
+{
+    const bench_reference *reference = job->reference;
+    const int64_t depth = reference->depth;
+    const int64_t elements = (int64_t)group_count(reference) * LANES * depth;
+    double *row = allocate(depth);
+    job->inputs = allocate(elements);
+    for (int64_t i = 0; i < elements; i++)
+        job->inputs[i] = 0.0;
+    for (int i = 0; i < reference->count; i++) {
+        double *group = job->inputs + (int64_t)(i / LANES) * LANES * depth;
+        bench_pattern_read(job->hidden, reference->rows[i].row * depth, depth, row);
+        for (int64_t h = 0; h < depth; h++)
+            group[h * LANES + i % LANES] = row[h];
+    }
+    free(row);
+}
+
 static void compute_head_logits(work *job)
 {
-    bench_reference *reference = job->reference;
-    const int64_t depth = reference->depth;
-    job->inputs = allocate(reference->count * depth);
-    for (int i = 0; i < reference->count; i++)
-        bench_pattern_read(job->hidden, reference->rows[i].row * depth, depth,
-                           job->inputs + i * depth);
+    gather_inputs(job);
     pthread_t threads[THREADS_MAX];
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const int wanted = cores < 1 ? 0 : cores > THREADS_MAX ? THREADS_MAX : (int)cores - 1;
