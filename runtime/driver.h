@@ -17,6 +17,10 @@ typedef uint64_t dllm_cu_pointer;
 typedef struct CUctx_st *dllm_cu_context;
 typedef struct CUmod_st *dllm_cu_module;
 typedef struct CUfunc_st *dllm_cu_function;
+typedef struct CUevent_st *dllm_cu_event;
+typedef struct CUgraph_st *dllm_cu_graph;
+typedef struct CUgraphExec_st *dllm_cu_graph_exec;
+typedef int dllm_cu_capture_mode; /* CUstreamCaptureMode */
 
 enum {
     DLLM_CU_SUCCESS = 0,
@@ -49,6 +53,9 @@ enum {
     DLLM_CU_FUNCTION_LOCAL_BYTES = 3,
     DLLM_CU_FUNCTION_DYNAMIC_SHARED_BYTES = 8
 };
+
+/* CUstreamCaptureMode: what other threads do meanwhile is their affair */
+enum { DLLM_CU_CAPTURE_THREAD_LOCAL = 1 };
 
 /* CUlaunchAttribute and CUlaunchConfig, with the one attribute that is used */
 enum { DLLM_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION = 6 };
@@ -115,7 +122,24 @@ enum {
       (dllm_cu_function, dllm_cu_function_attribute, int))                                         \
     X(memory_allocate, cuMemAlloc_v2, (dllm_cu_pointer *, size_t))                                 \
     X(memory_free, cuMemFree_v2, (dllm_cu_pointer))                                                \
+    X(memory_write, cuMemcpyHtoD_v2, (dllm_cu_pointer, const void *, size_t))                      \
+    X(memory_read, cuMemcpyDtoH_v2, (void *, dllm_cu_pointer, size_t))                             \
+    X(memory_copy, cuMemcpyDtoD_v2, (dllm_cu_pointer, dllm_cu_pointer, size_t))                    \
+    X(memory_fill, cuMemsetD8_v2, (dllm_cu_pointer, unsigned char, size_t))                        \
+    X(stream_create, cuStreamCreate, (dllm_stream *, unsigned))                                    \
+    X(stream_destroy, cuStreamDestroy_v2, (dllm_stream))                                           \
     X(stream_synchronize, cuStreamSynchronize, (dllm_stream))                                      \
+    X(event_create, cuEventCreate, (dllm_cu_event *, unsigned))                                    \
+    X(event_destroy, cuEventDestroy_v2, (dllm_cu_event))                                           \
+    X(event_record, cuEventRecord, (dllm_cu_event, dllm_stream))                                   \
+    X(event_elapsed, cuEventElapsedTime, (float *, dllm_cu_event, dllm_cu_event))                  \
+    X(capture_begin, cuStreamBeginCapture_v2, (dllm_stream, dllm_cu_capture_mode))                 \
+    X(capture_end, cuStreamEndCapture, (dllm_stream, dllm_cu_graph *))                             \
+    X(graph_instantiate, cuGraphInstantiateWithFlags,                                              \
+      (dllm_cu_graph_exec *, dllm_cu_graph, unsigned long long))                                   \
+    X(graph_launch, cuGraphLaunch, (dllm_cu_graph_exec, dllm_stream))                              \
+    X(graph_destroy, cuGraphDestroy, (dllm_cu_graph))                                              \
+    X(graph_release, cuGraphExecDestroy, (dllm_cu_graph_exec))                                     \
     X(launch, cuLaunchKernelEx,                                                                    \
       (const dllm_cu_launch_config *, dllm_cu_function, void **, void **))                         \
     X(tensor_map, cuTensorMapEncodeTiled,                                                          \

@@ -1,5 +1,5 @@
 /* fake_driver.c - every entry point of the table, on host memory */
-#include "fake_driver.h"
+#include "fake_driver_parts.h"
 
 #include "sm90_params.h"
 #include "status.h"
@@ -39,13 +39,6 @@ struct CUctx_st {
     int retained;
 };
 
-typedef enum call_number {
-#define CALL_NUMBER(name, symbol, parameters) CALL_##name,
-    DLLM_DRIVER_CALLS(CALL_NUMBER)
-#undef CALL_NUMBER
-        CALL_COUNT
-} call_number;
-
 static const char *const symbols[] = {
 #define CALL_SYMBOL(name, symbol, parameters) #symbol,
     DLLM_DRIVER_CALLS(CALL_SYMBOL)
@@ -57,7 +50,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     bool hidden;
     int calls;
-    int calls_of[CALL_COUNT];
+    int calls_of[FAKE_CALL_COUNT];
     int fail_at; /* value of `calls` at which to fail */
     dllm_cu_result fail_code;
     int attributes[ATTRIBUTES];
@@ -81,8 +74,7 @@ static dllm_cu_context current(void)
     return depth ? stack[depth - 1] : NULL;
 }
 
-/* Takes the lock and counts; every entry point ends with leave(). */
-static dllm_cu_result enter(call_number call)
+dllm_cu_result fake_enter(fake_call call)
 {
     (void)pthread_mutex_lock(&lock);
     fake.calls++;
@@ -90,15 +82,15 @@ static dllm_cu_result enter(call_number call)
     return fake.calls == fake.fail_at ? fake.fail_code : DLLM_CU_SUCCESS;
 }
 
-static dllm_cu_result leave(dllm_cu_result result)
+dllm_cu_result fake_leave(dllm_cu_result result)
 {
     (void)pthread_mutex_unlock(&lock);
     return result;
 }
 
-static dllm_cu_result enter_with_context(call_number call)
+dllm_cu_result fake_enter_with_context(fake_call call)
 {
-    const dllm_cu_result result = enter(call);
+    const dllm_cu_result result = fake_enter(call);
     return result == DLLM_CU_SUCCESS && !current() ? DLLM_CU_INVALID_CONTEXT : result;
 }
 
@@ -106,15 +98,15 @@ static dllm_cu_result enter_with_context(call_number call)
 
 static dllm_cu_result fake_init(unsigned flags)
 {
-    const dllm_cu_result result = enter(CALL_init);
-    return leave(flags ? INVALID_VALUE : result);
+    const dllm_cu_result result = fake_enter(FAKE_CALL_init);
+    return fake_leave(flags ? INVALID_VALUE : result);
 }
 
 static dllm_cu_result fake_driver_version(int *version)
 {
-    const dllm_cu_result result = enter(CALL_driver_version);
+    const dllm_cu_result result = fake_enter(FAKE_CALL_driver_version);
     if (result == DLLM_CU_SUCCESS) *version = 13000;
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_error_name(dllm_cu_result result, const char **name)
@@ -142,189 +134,184 @@ static dllm_cu_result fake_error_name(dllm_cu_result result, const char **name)
 
 static dllm_cu_result fake_device_count(int *count)
 {
-    const dllm_cu_result result = enter(CALL_device_count);
+    const dllm_cu_result result = fake_enter(FAKE_CALL_device_count);
     if (result == DLLM_CU_SUCCESS) *count = 1;
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_device_get(dllm_cu_device *device, int ordinal)
 {
-    const dllm_cu_result result = enter(CALL_device_get);
-    if (result != DLLM_CU_SUCCESS) return leave(result);
-    if (ordinal != 0) return leave(INVALID_DEVICE);
+    const dllm_cu_result result = fake_enter(FAKE_CALL_device_get);
+    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
+    if (ordinal != 0) return fake_leave(INVALID_DEVICE);
     *device = 0;
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_device_name(char *name, int bytes, dllm_cu_device device)
 {
-    const dllm_cu_result result = enter(CALL_device_name);
-    if (result != DLLM_CU_SUCCESS) return leave(result);
-    if (device != 0 || bytes < NAME_BYTES) return leave(INVALID_VALUE);
+    const dllm_cu_result result = fake_enter(FAKE_CALL_device_name);
+    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
+    if (device != 0 || bytes < NAME_BYTES) return fake_leave(INVALID_VALUE);
     memcpy(name, "Fake GPU", sizeof "Fake GPU");
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_device_memory(size_t *bytes, dllm_cu_device device)
 {
-    const dllm_cu_result result = enter(CALL_device_memory);
+    const dllm_cu_result result = fake_enter(FAKE_CALL_device_memory);
     if (result == DLLM_CU_SUCCESS) *bytes = (size_t)80 << 30;
-    return leave(device ? INVALID_DEVICE : result);
+    return fake_leave(device ? INVALID_DEVICE : result);
 }
 
 static dllm_cu_result fake_device_attribute(int *value, int attribute, dllm_cu_device device)
 {
-    const dllm_cu_result result = enter(CALL_device_attribute);
-    if (result != DLLM_CU_SUCCESS) return leave(result);
-    if (device != 0 || attribute < 0 || attribute >= ATTRIBUTES) return leave(INVALID_VALUE);
+    const dllm_cu_result result = fake_enter(FAKE_CALL_device_attribute);
+    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
+    if (device != 0 || attribute < 0 || attribute >= ATTRIBUTES) return fake_leave(INVALID_VALUE);
     *value = fake.attributes[attribute];
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_primary_retain(dllm_cu_context *context, dllm_cu_device device)
 {
-    const dllm_cu_result result = enter(CALL_primary_retain);
-    if (result != DLLM_CU_SUCCESS) return leave(result);
-    if (device != 0) return leave(INVALID_DEVICE);
+    const dllm_cu_result result = fake_enter(FAKE_CALL_primary_retain);
+    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
+    if (device != 0) return fake_leave(INVALID_DEVICE);
     fake.primary.retained++;
     *context = &fake.primary;
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_primary_release(dllm_cu_device device)
 {
-    const dllm_cu_result result = enter(CALL_primary_release);
-    if (device != 0 || fake.primary.retained == 0) return leave(INVALID_DEVICE);
+    const dllm_cu_result result = fake_enter(FAKE_CALL_primary_release);
+    if (device != 0 || fake.primary.retained == 0) return fake_leave(INVALID_DEVICE);
     fake.primary.retained--;
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_context_current(dllm_cu_context *context)
 {
-    const dllm_cu_result result = enter(CALL_context_current);
+    const dllm_cu_result result = fake_enter(FAKE_CALL_context_current);
     if (result == DLLM_CU_SUCCESS) *context = current();
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_context_device(dllm_cu_device *device)
 {
-    const dllm_cu_result result = enter_with_context(CALL_context_device);
+    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_context_device);
     if (result == DLLM_CU_SUCCESS) *device = 0;
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_context_push(dllm_cu_context context)
 {
-    const dllm_cu_result result = enter(CALL_context_push);
-    if (result != DLLM_CU_SUCCESS) return leave(result);
-    if (context != &fake.primary || depth == STACK_DEPTH) return leave(DLLM_CU_INVALID_CONTEXT);
+    const dllm_cu_result result = fake_enter(FAKE_CALL_context_push);
+    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
+    if (context != &fake.primary || depth == STACK_DEPTH)
+        return fake_leave(DLLM_CU_INVALID_CONTEXT);
     stack[depth++] = context;
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_context_pop(dllm_cu_context *context)
 {
-    const dllm_cu_result result = enter(CALL_context_pop);
-    if (depth == 0) return leave(DLLM_CU_INVALID_CONTEXT);
+    const dllm_cu_result result = fake_enter(FAKE_CALL_context_pop);
+    if (depth == 0) return fake_leave(DLLM_CU_INVALID_CONTEXT);
     depth--;
     if (context) *context = stack[depth];
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_module_load(dllm_cu_module *module, const void *image)
 {
-    dllm_cu_result result = enter_with_context(CALL_module_load);
+    dllm_cu_result result = fake_enter_with_context(FAKE_CALL_module_load);
     if (result == DLLM_CU_SUCCESS && fake.image_hook)
         result = fake.image_hook(fake.image_user, image);
-    if (result != DLLM_CU_SUCCESS) return leave(result);
+    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
     struct CUmod_st *loaded = calloc(1, sizeof *loaded);
-    if (!loaded) return leave(DLLM_CU_OUT_OF_MEMORY);
+    if (!loaded) return fake_leave(DLLM_CU_OUT_OF_MEMORY);
     loaded->next = fake.modules;
     fake.modules = loaded;
     *module = loaded;
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_module_unload(dllm_cu_module module)
 {
-    const dllm_cu_result result = enter_with_context(CALL_module_unload);
+    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_module_unload);
     struct CUmod_st **at = &fake.modules;
     while (*at && *at != module)
         at = &(*at)->next;
-    if (!*at) return leave(INVALID_VALUE);
+    if (!*at) return fake_leave(INVALID_VALUE);
     *at = module->next;
     free(module);
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_module_function(dllm_cu_function *function, dllm_cu_module module,
                                            const char *entry)
 {
-    const dllm_cu_result result = enter_with_context(CALL_module_function);
-    if (result != DLLM_CU_SUCCESS) return leave(result);
-    if (strlen(entry) >= NAME_BYTES) return leave(DLLM_CU_NOT_FOUND);
+    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_module_function);
+    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
+    if (strlen(entry) >= NAME_BYTES) return fake_leave(DLLM_CU_NOT_FOUND);
     for (int i = 0; i < FUNCTIONS_OF_MODULE; i++) {
         struct CUfunc_st *slot = &module->functions[i];
         if (slot->entry[0] && strcmp(slot->entry, entry) != 0) continue;
         memcpy(slot->entry, entry, strlen(entry) + 1);
         *function = slot;
-        return leave(result);
+        return fake_leave(result);
     }
-    return leave(DLLM_CU_NOT_FOUND);
+    return fake_leave(DLLM_CU_NOT_FOUND);
 }
 
 static dllm_cu_result fake_function_attribute(int *value, int attribute, dllm_cu_function function)
 {
-    const dllm_cu_result result = enter_with_context(CALL_function_attribute);
-    if (result != DLLM_CU_SUCCESS) return leave(result);
-    if (attribute < 0 || attribute >= FUNCTION_ATTRIBUTES) return leave(INVALID_VALUE);
+    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_function_attribute);
+    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
+    if (attribute < 0 || attribute >= FUNCTION_ATTRIBUTES) return fake_leave(INVALID_VALUE);
     *value = function->attributes[attribute];
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_function_set_attribute(dllm_cu_function function, int attribute,
                                                   int value)
 {
-    const dllm_cu_result result = enter_with_context(CALL_function_set_attribute);
-    if (result != DLLM_CU_SUCCESS) return leave(result);
+    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_function_set_attribute);
+    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
     if (attribute != DLLM_CU_FUNCTION_DYNAMIC_SHARED_BYTES || value < 0 ||
         value > fake.attributes[DLLM_CU_ATTRIBUTE_SHARED_BYTES_OPTIN])
-        return leave(INVALID_VALUE);
+        return fake_leave(INVALID_VALUE);
     function->attributes[attribute] = value;
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_memory_allocate(dllm_cu_pointer *pointer, size_t bytes)
 {
-    const dllm_cu_result result = enter_with_context(CALL_memory_allocate);
-    if (result != DLLM_CU_SUCCESS) return leave(result);
-    if (bytes == 0) return leave(INVALID_VALUE);
+    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_memory_allocate);
+    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
+    if (bytes == 0) return fake_leave(INVALID_VALUE);
     const size_t whole = (sizeof(allocation) + bytes + 255) / 256 * 256;
     allocation *made = bytes < whole ? aligned_alloc(256, whole) : NULL;
-    if (!made) return leave(DLLM_CU_OUT_OF_MEMORY);
+    if (!made) return fake_leave(DLLM_CU_OUT_OF_MEMORY);
     made->next = fake.allocations;
     fake.allocations = made;
     *pointer = (dllm_cu_pointer)(uintptr_t)made->memory;
-    return leave(result);
+    return fake_leave(result);
 }
 
 static dllm_cu_result fake_memory_free(dllm_cu_pointer pointer)
 {
-    const dllm_cu_result result = enter_with_context(CALL_memory_free);
+    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_memory_free);
     allocation **at = &fake.allocations;
     while (*at && (dllm_cu_pointer)(uintptr_t)(*at)->memory != pointer)
         at = &(*at)->next;
-    if (!*at) return leave(INVALID_VALUE);
+    if (!*at) return fake_leave(INVALID_VALUE);
     allocation *found = *at;
     *at = found->next;
     free(found);
-    return leave(result);
-}
-
-static dllm_cu_result fake_stream_synchronize(dllm_stream stream)
-{
-    (void)stream;
-    return leave(enter_with_context(CALL_stream_synchronize));
+    return fake_leave(result);
 }
 
 static bool is_sized(const dllm_cu_launch_config *config)
@@ -337,12 +324,12 @@ static bool is_sized(const dllm_cu_launch_config *config)
 static dllm_cu_result fake_launch(const dllm_cu_launch_config *config, dllm_cu_function function,
                                   void **parameters, void **extra)
 {
-    const dllm_cu_result result = enter_with_context(CALL_launch);
-    if (result != DLLM_CU_SUCCESS) return leave(result);
+    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_launch);
+    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
     const int limit = function->attributes[DLLM_CU_FUNCTION_DYNAMIC_SHARED_BYTES];
     if (!is_sized(config) || extra ||
         config->shared_bytes > (unsigned)(limit > 48 << 10 ? limit : 48 << 10))
-        return leave(INVALID_VALUE);
+        return fake_leave(INVALID_VALUE);
     fake.last_launch =
         (fake_launch_record){.entry = function->entry,
                              .grid = {config->grid_x, config->grid_y, config->grid_z},
@@ -352,9 +339,11 @@ static dllm_cu_result fake_launch(const dllm_cu_launch_config *config, dllm_cu_f
                              .dependent = config->attribute_count == 1,
                              .parameters = parameters};
     fake.launches++;
-    if (fake.launch_hook) fake.launch_hook(fake.launch_user, &fake.last_launch);
+    /* a captured launch does nothing yet */
+    if (!fake_timeline_launch(&fake.last_launch) && fake.launch_hook)
+        fake.launch_hook(fake.launch_user, &fake.last_launch);
     fake.last_launch.parameters = NULL;
-    return leave(result);
+    return fake_leave(result);
 }
 
 /* The rules of cuTensorMapEncodeTiled for a matrix of 16-bit elements under the 128-byte swizzle. */
@@ -373,7 +362,7 @@ static dllm_cu_result fake_tensor_map(dllm_tensor_map *map, int type, uint32_t r
                                       const uint32_t *box, const uint32_t *element_strides,
                                       int interleave, int swizzle, int promotion, int fill)
 {
-    const dllm_cu_result result = enter(CALL_tensor_map);
+    const dllm_cu_result result = fake_enter(FAKE_CALL_tensor_map);
     const fake_tensor tensor = {.base = (uint64_t)(uintptr_t)base,
                                 .columns = extents[0],
                                 .rows = extents[1],
@@ -383,12 +372,12 @@ static dllm_cu_result fake_tensor_map(dllm_tensor_map *map, int type, uint32_t r
                                 .type = type,
                                 .swizzle = swizzle,
                                 .promotion = promotion};
-    if (result != DLLM_CU_SUCCESS) return leave(result);
+    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
     if (rank != 2 || element_strides[0] != 1 || element_strides[1] != 1 || interleave || fill ||
         swizzle != DLLM_CU_TENSOR_SWIZZLE_128 || !is_encodable(&tensor))
-        return leave(INVALID_VALUE);
+        return fake_leave(INVALID_VALUE);
     memcpy(map, &tensor, sizeof tensor);
-    return leave(result);
+    return fake_leave(result);
 }
 
 static void fill_table(dllm_driver *out)
@@ -414,6 +403,7 @@ void fake_driver_start(dllm_driver *out)
         free(fake.allocations);
         fake.allocations = next;
     }
+    fake_timeline_start();
     memset(&fake, 0, sizeof fake);
     depth = 0;
     fake.attributes[DLLM_CU_ATTRIBUTE_MAJOR] = 9;
@@ -448,7 +438,7 @@ int fake_driver_calls_of(const char *symbol)
 {
     int calls = -1; /* no such entry point */
     (void)pthread_mutex_lock(&lock);
-    for (int i = 0; i < CALL_COUNT; i++)
+    for (int i = 0; i < FAKE_CALL_COUNT; i++)
         if (strcmp(symbols[i], symbol) == 0) calls = fake.calls_of[i];
     (void)pthread_mutex_unlock(&lock);
     return calls;
@@ -462,6 +452,7 @@ int fake_driver_live(void)
         live++;
     for (const allocation *a = fake.allocations; a; a = a->next)
         live++;
+    live += fake_timeline_live();
     (void)pthread_mutex_unlock(&lock);
     return live;
 }

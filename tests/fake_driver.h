@@ -65,6 +65,13 @@ void fake_driver_set_attribute(int attribute, int value);
 void fake_driver_on_image(fake_image_hook hook, void *user);
 void fake_driver_on_launch(fake_launch_hook hook, void *user);
 
+/** Microseconds that a launch takes; a captured one is asked about at each replay of its graph. */
+typedef double (*fake_time_hook)(void *user, const fake_launch_record *launch);
+
+/** The clock of events stands still but for launches: what the hook says, else 1 us each. */
+void fake_driver_on_time(fake_time_hook hook, void *user);
+double fake_driver_clock_us(void);
+
 /** Launches since the start, and the last one (zero if there was none). */
 int fake_driver_launches(void);
 fake_launch_record fake_driver_last_launch(void);

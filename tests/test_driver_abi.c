@@ -52,6 +52,10 @@ IS_SAME(dllm_cu_context, CUcontext);
 IS_SAME(dllm_cu_module, CUmodule);
 IS_SAME(dllm_cu_function, CUfunction);
 IS_SAME(dllm_stream, CUstream);
+IS_SAME(dllm_cu_event, CUevent);
+IS_SAME(dllm_cu_graph, CUgraph);
+IS_SAME(dllm_cu_graph_exec, CUgraphExec);
+_Static_assert(sizeof(dllm_cu_capture_mode) == sizeof(CUstreamCaptureMode), "CUstreamCaptureMode");
 
 /* With these names exchanged, our prototypes must be theirs to the letter. */
 #define dllm_cu_result CUresult
@@ -59,6 +63,7 @@ IS_SAME(dllm_stream, CUstream);
 #define dllm_cu_pointer CUdeviceptr
 #define dllm_cu_launch_config CUlaunchConfig
 #define dllm_cu_attribute CUdevice_attribute
+#define dllm_cu_capture_mode CUstreamCaptureMode
 #define dllm_cu_function_attribute CUfunction_attribute
 #define dllm_tensor_map CUtensorMap
 #define dllm_cu_tensor_type CUtensorMapDataType
@@ -78,6 +83,7 @@ static const struct {
     {"out of memory", DLLM_CU_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY},
     {"programmatic serialization", DLLM_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION,
      CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION},
+    {"thread-local capture", DLLM_CU_CAPTURE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL},
     {"no device", DLLM_CU_NO_DEVICE, CUDA_ERROR_NO_DEVICE},
     {"invalid image", DLLM_CU_INVALID_IMAGE, CUDA_ERROR_INVALID_IMAGE},
     {"invalid context", DLLM_CU_INVALID_CONTEXT, CUDA_ERROR_INVALID_CONTEXT},
