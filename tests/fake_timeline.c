@@ -190,13 +190,14 @@ dllm_cu_result fake_graph_instantiate(dllm_cu_graph_exec *out, dllm_cu_graph gra
                                       unsigned long long flags)
 {
     const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_graph_instantiate);
-    void *copy = NULL;
     (void)flags;
-    const dllm_cu_result given = give(&copy, sizeof *graph, result);
-    if (given != DLLM_CU_SUCCESS) return given;
-    memcpy(copy, graph, sizeof *graph);
-    *out = copy;
-    return given;
+    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
+    struct CUgraph_st *copy = calloc(1, sizeof *copy);
+    if (!copy) return fake_leave(DLLM_CU_OUT_OF_MEMORY);
+    *copy = *graph;
+    timeline.live++;
+    *out = (void *)copy;
+    return fake_leave(result);
 }
 
 dllm_cu_result fake_graph_launch(dllm_cu_graph_exec exec, dllm_stream stream)
