@@ -19,8 +19,7 @@
  *
  * Implemented in this version: the operations head and sampler; on every device the outputs argmax,
  * max, lse, confidence and flags, the inputs row_index and rows_device, valid_vocab, vocab_offset and
- * strides; the prepare bits CACHE_ONLY, NO_DISK and DETERMINISTIC; on the CPU every output, input and
- * behaviour, and merge. The rest of this header is the shape of what comes: a family that lacks it
+ * strides; the prepare bits; on the CPU every output, input and behaviour, and merge. The rest of this header is the shape of what comes: a family that lacks it
  * refuses it with DLLM_UNSUPPORTED and a message that names both, and never ignores it. Values, ties,
  * NaN and tolerances are those of docs/numerics.md.
  */
@@ -150,10 +149,10 @@ enum {
 
 /** How prepare may work, as bits of options.prepare. */
 enum {
-    DLLM_PREPARE_MEASURE = 1 << 0,      /* tune if this problem has no tuned choice */
-    DLLM_PREPARE_PATIENT = 1 << 1,      /* the same with a wider search */
-    DLLM_PREPARE_CACHE_ONLY = 1 << 2,   /* never compile: DLLM_NOT_CACHED instead */
-    DLLM_PREPARE_NO_DISK = 1 << 3,      /* neither read nor write the cache folder */
+    DLLM_PREPARE_MEASURE = 1 << 0,    /* tune row ranges that have no tuned choice; seconds each */
+    DLLM_PREPARE_PATIENT = 1 << 1,    /* the same with a wider search */
+    DLLM_PREPARE_CACHE_ONLY = 1 << 2, /* never compile: DLLM_NOT_CACHED instead */
+    DLLM_PREPARE_NO_DISK = 1 << 3,    /* neither read nor write the cache folder */
     DLLM_PREPARE_DETERMINISTIC = 1 << 4 /* no measured choices, the built-in rules alone */
 };
 
@@ -297,7 +296,7 @@ typedef struct dllm_plan_information {
     size_t struct_size;
     char family[24];        /* cpu, naive, tiled, mma, sm90, gemm_chunk; sampler: cpu, stream */
     char kernel_source[16]; /* "memory", "disk", "compiled", "none": of the main kernel */
-    char choice_source[16]; /* "asked" by name, or "rule" of thumb */
+    char choice_source[16]; /* "asked" by name, "tuned" by measuring, or "rule" of thumb */
     char why[192];          /* one line: the reason for the choice */
     int32_t tile_rows;      /* rows of a tile */
     int32_t tile_vocab;     /* vocabulary columns of a tile */
@@ -336,7 +335,7 @@ typedef struct dllm_head_options {
     uint32_t inputs;         /* DLLM_IN_ bits that a run may use */
     uint32_t behaviour;      /* DLLM_TEMPERED ... */
     uint32_t prepare;        /* DLLM_PREPARE_ bits */
-    int32_t time_limit_ms;   /* for measuring; 0 = none */
+    int32_t time_limit_ms;   /* for measuring, then the best so far is taken; 0 = none */
     int32_t alignment_bytes; /* kept by hidden and weight, base pointers and row starts; 0 = 16, or
                                 less where a contiguous row of that depth keeps less; 1, 2, 4, 8 or
                                 16. The CPU needs whole elements alone */
@@ -367,8 +366,8 @@ typedef struct dllm_head_options {
  *          DLLM_NOT_CACHED        DLLM_PREPARE_CACHE_ONLY and no entry
  *          DLLM_COMPILE_FAILED, DLLM_DRIVER_FAILED, DLLM_CAPTURING, DLLM_OUT_OF_MEMORY
  * Owner    the plan belongs to the caller: dllm_plan_destroy. It must not outlive the context.
- * Threads  any; may take seconds when it compiles, and allocates device memory for a moment when
- *          it prepares gemm_chunk. Do not call while a stream of this context is being captured. A
+ * Threads  any; may take seconds when it compiles or measures, and allocates device memory for a
+ *          moment when it prepares gemm_chunk, or measures: the weight's size and more. Do not call while a stream of this context is being captured. A
  *          compile runs in a child process, dllm-jit, in a process group of its own.
  * Source   shared definitions of the outputs above; argmax is that of torch.argmax.
  */

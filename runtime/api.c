@@ -4,6 +4,7 @@
 #include "argument.h"
 #include "plan.h"
 #include "status.h"
+#include "tune.h"
 
 static dllm_status check_prepare(dllm_plan **out, const dllm_context *context)
 {
@@ -22,13 +23,21 @@ static dllm_status check_run(const dllm_plan *plan, dllm_operation operation)
     return DLLM_OK;
 }
 
+/* A checked problem into a plan; measured first, where that is asked for and has not been done. */
+static dllm_status make_plan(dllm_plan **out, dllm_context *context, const dllm_problem *problem)
+{
+    if (problem->prepare & (DLLM_PREPARE_MEASURE | DLLM_PREPARE_PATIENT))
+        dllm__tune_missing(context, problem);
+    return dllm__plan_create(out, context, problem);
+}
+
 dllm_status dllm_head_prepare(dllm_plan **out, dllm_context *context,
                               const dllm_head_options *options)
 {
     dllm_problem problem;
     DLLM_TRY(check_prepare(out, context));
     DLLM_TRY(dllm__head_problem(&problem, options));
-    return dllm__plan_create(out, context, &problem);
+    return make_plan(out, context, &problem);
 }
 
 dllm_status dllm_head_run(const dllm_plan *plan, const dllm_head_buffers *buffers,
@@ -46,7 +55,7 @@ dllm_status dllm_sampler_prepare(dllm_plan **out, dllm_context *context,
     dllm_problem problem;
     DLLM_TRY(check_prepare(out, context));
     DLLM_TRY(dllm__sampler_problem(&problem, options));
-    return dllm__plan_create(out, context, &problem);
+    return make_plan(out, context, &problem);
 }
 
 dllm_status dllm_sampler_run(const dllm_plan *plan, const dllm_sampler_buffers *buffers,

@@ -5,6 +5,7 @@
 
 #include "argument.h"
 #include "status.h"
+#include "tuned.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static dllm_status take_cuda_context(dllm_context *context, int device)
     return DLLM_OK;
 }
 
-static dllm_status read_device(dllm_context *context)
+static dllm_status read_attributes(dllm_context *context)
 {
     const dllm_driver *driver = &context->driver;
     dllm_device *device = &context->device;
@@ -86,14 +87,6 @@ static dllm_status read_device(dllm_context *context)
         DLLM_TRY(dllm__driver_check(
             driver, driver->device_attribute(facts[i].value, facts[i].attribute, context->ordinal),
             "cuDeviceGetAttribute"));
-    size_t memory_bytes = 0;
-    DLLM_TRY(dllm__driver_check(driver, driver->device_memory(&memory_bytes, context->ordinal),
-                                "cuDeviceTotalMem"));
-    DLLM_TRY(dllm__driver_check(
-        driver, driver->device_name(device->name, sizeof device->name, context->ordinal),
-        "cuDeviceGetName"));
-    DLLM_TRY(dllm__driver_check(driver, driver->driver_version(&device->driver_version),
-                                "cuDriverGetVersion"));
     device->compute = 10 * major + minor;
     device->l2_bytes = l2_bytes;
     device->clock_mhz = clock_khz / 1000;
@@ -101,13 +94,29 @@ static dllm_status read_device(dllm_context *context)
     /* two transfers a clock */
     device->memory_bytes_a_ns = (int)((int64_t)memory_khz * 2 * bus_bits / 8 / 1000000);
     device->products_a_clock = dllm__tensor_products(device->compute);
+    return DLLM_OK;
+}
+
+static dllm_status read_device(dllm_context *context)
+{
+    const dllm_driver *driver = &context->driver;
+    dllm_device *device = &context->device;
+    size_t memory_bytes = 0;
+    DLLM_TRY(read_attributes(context));
+    DLLM_TRY(dllm__driver_check(driver, driver->device_memory(&memory_bytes, context->ordinal),
+                                "cuDeviceTotalMem"));
+    DLLM_TRY(dllm__driver_check(
+        driver, driver->device_name(device->name, sizeof device->name, context->ordinal),
+        "cuDeviceGetName"));
+    DLLM_TRY(dllm__driver_check(driver, driver->driver_version(&device->driver_version),
+                                "cuDriverGetVersion"));
     device->memory_bytes = (int64_t)memory_bytes;
     device->dependent_launch = device->compute >= 90 && device->driver_version >= 12030;
     dllm__arch_name(device->arch, device->compute);
     if (device->compute < 75)
         return dllm__fail(DLLM_UNSUPPORTED,
                           "%s has compute capability %d.%d, at least 7.5 is needed", device->name,
-                          major, minor);
+                          device->compute / 10, device->compute % 10);
     return DLLM_OK;
 }
 
@@ -116,6 +125,7 @@ static dllm_status open_cuda(dllm_context *context, int device)
     DLLM_TRY(dllm__driver_open(&context->driver));
     DLLM_TRY(take_cuda_context(context, device));
     DLLM_TRY(read_device(context));
+    DLLM_TRY(dllm__tuned_list_create(&context->tuned));
     return dllm__kernel_cache_create(&context->kernels, &context->driver, &context->log);
 }
 
@@ -154,6 +164,7 @@ void dllm_context_destroy(dllm_context *context)
         dllm__context_leave(context);
     }
     if (context->retained) (void)context->driver.primary_release(context->ordinal);
+    dllm__tuned_list_destroy(context->tuned);
     dllm__cpu_pool_destroy(context->pool);
     (void)pthread_mutex_destroy(&context->cublas_lock);
     free(context);
@@ -193,6 +204,7 @@ dllm_status dllm_context_statistics(const dllm_context *context, dllm_statistics
     dllm__clear_error();
     if (!context) return dllm__fail(DLLM_INVALID_ARGUMENT, "context is NULL");
     if (context->kernels) dllm__kernel_cache_statistics(context->kernels, &statistics);
+    statistics.measurements = atomic_load(&context->measurements);
     return dllm__give_struct(out, &statistics, sizeof statistics);
 }
 

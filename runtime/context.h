@@ -12,6 +12,9 @@
 #include "log.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+
+struct dllm_tuned_list; /* tuned.h */
 
 struct dllm_context {
     dllm_log log;
@@ -22,9 +25,11 @@ struct dllm_context {
     dllm_blas_handle blas;
     dllm_cu_context cuda; /* pushed around every call that needs it */
     dllm_cu_device ordinal;
-    bool retained;              /* the primary context is ours to release */
-    dllm_kernel_cache *kernels; /* GPU only */
-    dllm_cpu_pool *pool;        /* CPU only */
+    bool retained;                 /* the primary context is ours to release */
+    dllm_kernel_cache *kernels;    /* GPU only */
+    struct dllm_tuned_list *tuned; /* GPU only */
+    atomic_ullong measurements;    /* candidates timed */
+    dllm_cpu_pool *pool;           /* CPU only */
 };
 
 /** Opens cuBLAS once. DLLM_LIBRARY_MISSING names what was looked for. The context is current. */

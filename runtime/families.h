@@ -20,6 +20,7 @@ typedef struct dllm_tile {
 
 /** The choices that a family knows, as data; legal() says which of them a problem may have. */
 typedef struct dllm_space {
+    int revision; /* of tuned choices: raised when a field of a choice means another thing */
     const dllm_tile *tiles;
     int tile_count;
     int columns_step;     /* a split is a multiple of it; 0: of the tile's vocab */

@@ -150,6 +150,7 @@ static const dllm_tile space_tiles[] = {
     {352, 256, 0, 1}, {704, 128, 0, 1}, {1024, 96, 0, 1}, {1408, 64, 0, 1}, {2816, 32, 0, 1}};
 
 static const dllm_space space = {
+    .revision = 1,
     .tiles = space_tiles,
     .tile_count = sizeof space_tiles / sizeof space_tiles[0],
     .columns_step = DLLM_SAMPLER_COLUMNS_STEP,

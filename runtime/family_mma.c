@@ -130,6 +130,7 @@ static const dllm_tile space_tiles[] = {
 };
 
 static const dllm_space space = {
+    .revision = 1,
     .tiles = space_tiles,
     .tile_count = sizeof space_tiles / sizeof space_tiles[0],
     .columns_step = COLUMNS_STEP,

@@ -79,6 +79,7 @@ static dllm_status naive_run(const dllm_plan *plan, const dllm_plan_entry *entry
 static const dllm_tile naive_tiles[] = {{NAIVE_ROWS, WARP, WARP, 1}};
 
 static const dllm_space naive_space = {
+    .revision = 1,
     .tiles = naive_tiles,
     .tile_count = 1,
     .blocks_an_sm = NAIVE_BLOCKS_AN_SM,
@@ -153,6 +154,7 @@ static const dllm_tile tiled_tiles[] = {
 };
 
 static const dllm_space tiled_space = {
+    .revision = 1,
     .tiles = tiled_tiles,
     .tile_count = sizeof tiled_tiles / sizeof tiled_tiles[0],
     .blocks_an_sm = TILED_BLOCKS_AN_SM,

@@ -48,6 +48,7 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
 static const dllm_tile space_tiles[] = {{1, DLLM_SAMPLER_COLUMNS_STEP, 0, 1}};
 
 static const dllm_space space = {
+    .revision = 1,
     .tiles = space_tiles,
     .tile_count = 1,
     .blocks_an_sm = 9,

@@ -6,12 +6,11 @@
 #include "families.h"
 #include "gemm.h"
 #include "status.h"
+#include "tuned.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { WORKSPACE_ALIGNMENT = 256 };
 
 static const char *const source_names[] = {"none", "memory", "disk", "compiled"};
 
@@ -113,8 +112,6 @@ static void describe(dllm_plan *plan)
     const dllm_choice *choice = &plan->entries[plan->entry_count - 1].choice;
     dllm_plan_information *information = &plan->information;
     (void)snprintf(information->family, sizeof information->family, "%s", choice->family->name);
-    (void)snprintf(information->choice_source, sizeof information->choice_source, "%s",
-                   plan->problem.family[0] ? "asked" : "rule");
     information->tile_rows = choice->tile_rows;
     information->tile_vocab = choice->tile_vocab;
     information->tile_depth = choice->tile_depth;
@@ -122,11 +119,12 @@ static void describe(dllm_plan *plan)
     information->splits = choice->splits;
 }
 
+enum { BUCKETS = 9 };
+static const int64_t bucket_rows[BUCKETS] = {1, 16, 64, 128, 256, 512, 1024, 4096, 16384};
+_Static_assert(BUCKETS + 1 <= (int)DLLM_PLAN_ENTRIES_MAX, "and one for rows_max");
+
 int dllm__row_buckets(int64_t out[DLLM_PLAN_ENTRIES_MAX], const dllm_problem *problem)
 {
-    enum { BUCKETS = 9 };
-    static const int64_t bucket_rows[BUCKETS] = {1, 16, 64, 128, 256, 512, 1024, 4096, 16384};
-    _Static_assert(BUCKETS + 1 <= (int)DLLM_PLAN_ENTRIES_MAX, "and one for rows_max");
     int count = 0;
     const bool one = problem->family[0] || (problem->behaviour & DLLM_BATCH_INVARIANT);
     while (!one && count < BUCKETS && bucket_rows[count] < problem->rows_max) {
@@ -135,6 +133,14 @@ int dllm__row_buckets(int64_t out[DLLM_PLAN_ENTRIES_MAX], const dllm_problem *pr
     }
     out[count] = problem->rows_max;
     return count + 1;
+}
+
+int64_t dllm__row_bucket(int64_t rows)
+{
+    int i = 0;
+    while (i + 1 < BUCKETS && bucket_rows[i] < rows)
+        i++;
+    return bucket_rows[i];
 }
 
 /* A bucket with the choice of the one in front is not told apart from it. */
@@ -147,7 +153,33 @@ static void add_entry(dllm_plan *plan, const dllm_problem *problem, const dllm_c
     last->choice = *choice;
 }
 
-static dllm_status choose_entries(dllm_plan *plan, const dllm_device *device)
+static void tell_source(dllm_plan *plan, const char *source)
+{
+    (void)snprintf(plan->information.choice_source, sizeof plan->information.choice_source, "%s",
+                   source);
+}
+
+/* A bucket's choice: measured, if that is known and wanted; else by the rule of thumb. */
+static dllm_status choose_one(dllm_choice *out, dllm_plan *plan, const dllm_problem *problem,
+                              dllm_device *device, bool measured)
+{
+    dllm_plan_information *information = &plan->information;
+    dllm_tuned tuned;
+    if (measured && dllm__tuned_find(&tuned, plan->context, problem, device)) {
+        *out = tuned.choice;
+        plan->is_tuned = true;
+        tell_source(plan, "tuned");
+        (void)snprintf(information->why, sizeof information->why,
+                       "measured for up to %lld rows: %.1f us, the rule of thumb %.1f us",
+                       (long long)dllm__row_bucket(problem->rows_max), tuned.median_us,
+                       tuned.default_us);
+        return DLLM_OK;
+    }
+    tell_source(plan, problem->family[0] ? "asked" : "rule");
+    return dllm__choose(out, information->why, problem, device);
+}
+
+static dllm_status choose_entries(dllm_plan *plan, dllm_device *device, bool measured)
 {
     int64_t rows[DLLM_PLAN_ENTRIES_MAX];
     const int buckets = dllm__row_buckets(rows, &plan->problem);
@@ -155,7 +187,7 @@ static dllm_status choose_entries(dllm_plan *plan, const dllm_device *device)
         dllm_problem problem = plan->problem;
         dllm_choice choice;
         problem.rows_max = rows[i];
-        DLLM_TRY(dllm__choose(&choice, plan->information.why, &problem, device));
+        DLLM_TRY(choose_one(&choice, plan, &problem, device, measured));
         add_entry(plan, &problem, &choice);
     }
     return DLLM_OK;
@@ -168,7 +200,7 @@ static void size_workspace(dllm_plan *plan)
         const size_t bytes = entry->choice.family->workspace_bytes(&entry->problem, &entry->choice);
         if (bytes > plan->workspace_bytes) plan->workspace_bytes = bytes;
     }
-    if (plan->workspace_bytes) plan->workspace_bytes += WORKSPACE_ALIGNMENT - 1;
+    if (plan->workspace_bytes) plan->workspace_bytes += DLLM_WORKSPACE_ALIGNMENT - 1;
 }
 
 static dllm_status prepare_families(dllm_plan *plan)
@@ -180,28 +212,75 @@ static dllm_status prepare_families(dllm_plan *plan)
     return DLLM_OK;
 }
 
-static dllm_status fill(dllm_plan *plan)
+/* The entries are chosen. */
+static dllm_status make_ready(dllm_plan *plan)
 {
-    dllm_device device = plan->context->device;
-    /* a run on the CPU needs no more than whole elements */
-    if (device.is_cpu) plan->problem.alignment_bytes = 1;
-    DLLM_TRY(look_for_cublas(&device, plan->context, &plan->problem));
-    DLLM_TRY(choose_entries(plan, &device));
     size_workspace(plan);
     describe(plan);
     DLLM_TRY(load(plan));
     return prepare_families(plan);
 }
 
-dllm_status dllm__plan_create(dllm_plan **out, dllm_context *context, const dllm_problem *problem)
+static dllm_status fill(dllm_plan *plan, bool measured)
+{
+    dllm_device device = plan->context->device;
+    /* a run on the CPU needs no more than whole elements */
+    if (device.is_cpu) plan->problem.alignment_bytes = 1;
+    DLLM_TRY(look_for_cublas(&device, plan->context, &plan->problem));
+    DLLM_TRY(choose_entries(plan, &device, measured));
+    return make_ready(plan);
+}
+
+/* NULL without memory; the message says so. */
+static dllm_plan *new_plan(dllm_context *context, const dllm_problem *problem)
 {
     dllm_plan *created = calloc(1, sizeof *created);
-    if (!created) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for a plan");
+    if (!created) {
+        (void)dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for a plan");
+        return NULL;
+    }
     created->context = context;
     created->problem = *problem;
+    return created;
+}
+
+/* Makes a plan in the current CUDA context. */
+static dllm_status create(dllm_plan **out, dllm_context *context, const dllm_problem *problem,
+                          bool measured)
+{
+    dllm_plan *created = new_plan(context, problem);
+    if (!created) return DLLM_OUT_OF_MEMORY;
+    const dllm_status status = fill(created, measured);
+    if (status == DLLM_OK) {
+        *out = created;
+        return DLLM_OK;
+    }
+    const bool again = created->is_tuned;
+    dllm_plan_destroy(created);
+    if (!again) return status;
+    /* what worked where it was tuned must not fail a call here */
+    dllm__log(&context->log, "tuned choices are not used: %s", dllm_last_error());
+    dllm__clear_error();
+    return create(out, context, problem, false);
+}
+
+dllm_status dllm__plan_create(dllm_plan **out, dllm_context *context, const dllm_problem *problem)
+{
+    DLLM_TRY(dllm__context_enter(context));
+    const dllm_status status = create(out, context, problem, true);
+    dllm__context_leave(context);
+    return status;
+}
+
+dllm_status dllm__plan_create_with(dllm_plan **out, dllm_context *context,
+                                   const dllm_problem *problem, const dllm_choice *choice)
+{
+    dllm_plan *created = new_plan(context, problem);
+    if (!created) return DLLM_OUT_OF_MEMORY;
+    add_entry(created, problem, choice);
     dllm_status status = dllm__context_enter(context);
     if (status == DLLM_OK) {
-        status = fill(created);
+        status = make_ready(created);
         dllm__context_leave(context);
     }
     if (status == DLLM_OK)
@@ -232,7 +311,7 @@ dllm_status dllm__plan_run(const dllm_plan *plan, const dllm_row_call *call, dll
 {
     const dllm_plan_entry *entry = entry_for(plan, call->rows);
     dllm_row_call aligned = *call;
-    const uintptr_t slack = -(uintptr_t)call->workspace % WORKSPACE_ALIGNMENT;
+    const uintptr_t slack = -(uintptr_t)call->workspace % DLLM_WORKSPACE_ALIGNMENT;
     if (aligned.workspace) aligned.workspace += slack;
     DLLM_TRY(dllm__context_enter(plan->context));
     const dllm_status status = entry->choice.family->run(plan, entry, &aligned, stream);

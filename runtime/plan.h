@@ -27,7 +27,11 @@ typedef struct dllm_choice {
     int chunk_vocab;
 } dllm_choice;
 
-enum { DLLM_PLAN_ENTRIES_MAX = 16, DLLM_PLAN_KERNELS_MAX = 3 };
+enum {
+    DLLM_PLAN_ENTRIES_MAX = 16,
+    DLLM_PLAN_KERNELS_MAX = 3,
+    DLLM_WORKSPACE_ALIGNMENT = 256 /* bytes; the caller's may lie anywhere, so one less is slack */
+};
 
 /** One row bucket: the choice and its loaded functions. */
 typedef struct dllm_plan_entry {
@@ -44,6 +48,7 @@ struct dllm_plan {
     int entry_count;
     dllm_plan_entry entries[DLLM_PLAN_ENTRIES_MAX];
     size_t workspace_bytes; /* slack for alignment included */
+    bool is_tuned;          /* some entry's choice was measured */
     dllm_plan_information information;
 };
 
@@ -56,6 +61,13 @@ int dllm__row_buckets(int64_t out[DLLM_PLAN_ENTRIES_MAX], const dllm_problem *pr
 
 /** Chooses, compiles or loads; the problem has been checked. */
 dllm_status dllm__plan_create(dllm_plan **out, dllm_context *context, const dllm_problem *problem);
+
+/** Most rows of the bucket that holds so many rows; the largest bucket holds all beyond it. */
+int64_t dllm__row_bucket(int64_t rows);
+
+/** A plan of one bucket with a choice that has been checked (dllm__check_choice). */
+dllm_status dllm__plan_create_with(dllm_plan **out, dllm_context *context,
+                                   const dllm_problem *problem, const dllm_choice *choice);
 
 /** Launches one checked call. */
 dllm_status dllm__plan_run(const dllm_plan *plan, const dllm_row_call *call, dllm_stream stream);

@@ -19,7 +19,6 @@ enum {
     OUTPUTS_KNOWN = DLLM_OUT_CANDIDATES * 2 - 1,
     INPUTS_KNOWN = DLLM_IN_NOISE * 2 - 1,
     BEHAVIOUR_KNOWN = DLLM_PARTIAL_STATE * 2 - 1,
-    PREPARE_BUILT = DLLM_PREPARE_CACHE_ONLY | DLLM_PREPARE_NO_DISK | DLLM_PREPARE_DETERMINISTIC,
     PREPARE_KNOWN = DLLM_PREPARE_DETERMINISTIC * 2 - 1,
     /* what a merge may be asked for: the rest has been done to the logits, or is in the states */
     MERGE_INPUTS = DLLM_IN_TEMPERATURE,
@@ -27,17 +26,6 @@ enum {
 };
 
 enum { COUNT_MAX = INT32_MAX, CANDIDATES_MAX = 256 };
-
-typedef struct bit_name {
-    uint32_t bit;
-    const char *name;
-} bit_name;
-
-static const bit_name prepare_names[] = {
-    {DLLM_PREPARE_MEASURE, "measure"},
-    {DLLM_PREPARE_PATIENT, "patient"},
-    {0, NULL},
-};
 
 int dllm__type_bytes(dllm_type type)
 {
@@ -90,16 +78,6 @@ static dllm_status check_types(const dllm_head_options *options, dllm_operation 
     return DLLM_OK;
 }
 
-static dllm_status check_prepare(uint32_t prepare)
-{
-    DLLM_TRY(check_bits("prepare", prepare, PREPARE_KNOWN));
-    for (const bit_name *bit = prepare_names; bit->name; bit++)
-        if (prepare & ~(uint32_t)PREPARE_BUILT & bit->bit)
-            return dllm__fail(DLLM_UNSUPPORTED, "prepare 0x%x: %s is not implemented in version %s",
-                              prepare, bit->name, dllm_version());
-    return DLLM_OK;
-}
-
 /* What the outputs need of the other fields. */
 static dllm_status check_needs(const dllm_head_options *options)
 {
@@ -128,7 +106,7 @@ static dllm_status check_asked(const dllm_head_options *options, dllm_operation 
         return dllm__fail(DLLM_INVALID_ARGUMENT,
                           "outputs 0x%x: target_logprob needs DLLM_IN_TARGET", options->outputs);
     DLLM_TRY(check_needs(options));
-    return check_prepare(options->prepare);
+    return check_bits("prepare", options->prepare, PREPARE_KNOWN);
 }
 
 /* A transform that is set is applied or refused, never dropped: it would change the probabilities
@@ -150,11 +128,7 @@ static dllm_status check_transforms(const dllm_head_options *options)
                           (int)options->round_logits);
     DLLM_TRY(dllm__check_range("candidates", options->candidates, 0, CANDIDATES_MAX));
     DLLM_TRY(dllm__check_range("suppress_max", options->suppress_max, 0, COUNT_MAX));
-    DLLM_TRY(dllm__check_range("time_limit_ms", options->time_limit_ms, 0, COUNT_MAX));
-    if (options->time_limit_ms)
-        return dllm__fail(DLLM_UNSUPPORTED, "time_limit_ms is not implemented in version %s",
-                          dllm_version());
-    return DLLM_OK;
+    return dllm__check_range("time_limit_ms", options->time_limit_ms, 0, COUNT_MAX);
 }
 
 /* Largest power of two up to 16 that divides `bytes`. */
@@ -226,6 +200,7 @@ static dllm_status make_problem(dllm_problem *out, const dllm_head_options *opti
         .round_logits = options->round_logits,
         .candidates = options->candidates,
         .suppress_max = options->suppress_max,
+        .time_limit_ms = options->time_limit_ms,
     };
     DLLM_TRY(take_alignment(out, options->alignment_bytes));
     return take_family(out, options->family);

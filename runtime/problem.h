@@ -40,6 +40,7 @@ typedef struct dllm_problem {
     dllm_type round_logits;
     int candidates;
     int suppress_max;
+    int time_limit_ms;   /* of measuring, 0 = none */
     int alignment_bytes; /* 1, 2, 4, 8 or 16: the default is filled in */
     char family[24];     /* "" = the library chooses */
 } dllm_problem;

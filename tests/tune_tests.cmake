@@ -5,3 +5,7 @@ if(DLLM_TOOLS)
 endif()
 dllm_test(test_candidates LABEL unit SOURCES test_candidates.c)
 dllm_test(test_search LABEL unit SOURCES test_search.c)
+dllm_test(test_tune LABEL unit SOURCES test_tune.c fake_driver.c scratch.c
+  LIBRARIES -Wl,--wrap=dllm__driver_open)
+add_dependencies(test_tune fake_nvrtc dllm-jit)
+dllm_test(test_tuned LABEL unit SOURCES test_tuned.c)

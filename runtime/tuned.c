@@ -1,0 +1,149 @@
+/* tuned.c - the key of a tuned problem, and the list of what this context knows */
+#include "tuned.h"
+
+#include "status.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct kept {
+    struct kept *next;
+    char key[DLLM_TUNED_TEXT_BYTES];
+    dllm_tuned tuned;
+} kept;
+
+struct dllm_tuned_list {
+    pthread_mutex_t lock; /* held by prepare alone */
+    kept *first;
+};
+
+dllm_status dllm__tuned_list_create(dllm_tuned_list **out)
+{
+    dllm_tuned_list *created = calloc(1, sizeof *created);
+    if (!created || pthread_mutex_init(&created->lock, NULL) != 0) {
+        free(created);
+        return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for a list of tuned choices");
+    }
+    *out = created;
+    return DLLM_OK;
+}
+
+void dllm__tuned_list_destroy(dllm_tuned_list *list)
+{
+    if (!list) return;
+    while (list->first) {
+        kept *next = list->first->next;
+        free(list->first);
+        list->first = next;
+    }
+    (void)pthread_mutex_destroy(&list->lock);
+    free(list);
+}
+
+bool dllm__may_be_tuned(const dllm_problem *problem)
+{
+    return !problem->family[0] && problem->operation != DLLM_OPERATION_MERGE &&
+           !(problem->behaviour & DLLM_BATCH_INVARIANT) &&
+           !(problem->prepare & DLLM_PREPARE_DETERMINISTIC) && problem->rows_max > 0;
+}
+
+void dllm__tuned_problem(dllm_problem *out, const dllm_problem *asked)
+{
+    *out = (dllm_problem){
+        .operation = asked->operation,
+        .hidden_type = asked->hidden_type,
+        .weight_type = asked->weight_type,
+        .id_type = DLLM_INT32,
+        .index_type = DLLM_INT32,
+        .vocab = asked->vocab,
+        .valid_vocab = asked->valid_vocab,
+        .depth = asked->depth,
+        .rows_max = dllm__row_bucket(asked->rows_max),
+        .outputs = DLLM_OUT_ARGMAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE,
+        .prepare = asked->prepare & (DLLM_PREPARE_CACHE_ONLY | DLLM_PREPARE_NO_DISK),
+        .alignment_bytes = asked->alignment_bytes,
+    };
+}
+
+static const char *type_name(dllm_type type)
+{
+    static const char *const names[] = {"none", "bf16", "fp16", "fp32"};
+    return names[type];
+}
+
+void dllm__tuned_key(char out[DLLM_TUNED_TEXT_BYTES], const dllm_problem *tuned,
+                     const dllm_device *device)
+{
+    (void)snprintf(out, DLLM_TUNED_TEXT_BYTES,
+                   "alignment_bytes %d\narch %s\ndepth %lld\ndevice %s\nhidden_type %s\n"
+                   "memory_clock_mhz %d\nmemory_gib %lld\nmultiprocessors %d\noperation %s\n"
+                   "outputs plain\npolicy graph\nrows %lld\nvalid_vocab %lld\nweight_type %s\n",
+                   tuned->alignment_bytes, device->arch, (long long)tuned->depth, device->name,
+                   type_name(tuned->hidden_type), device->memory_clock_mhz,
+                   (long long)(device->memory_bytes >> 30), device->multiprocessors,
+                   tuned->operation == DLLM_OPERATION_HEAD ? "head" : "sampler",
+                   (long long)tuned->rows_max, (long long)tuned->valid_vocab,
+                   type_name(tuned->weight_type));
+}
+
+/* The entry of a key, or NULL; the lock is held. */
+static kept *find(const dllm_tuned_list *list, const char *key)
+{
+    kept *entry = list->first;
+    while (entry && strcmp(entry->key, key) != 0)
+        entry = entry->next;
+    return entry;
+}
+
+static bool find_in_memory(dllm_tuned *out, dllm_tuned_list *list, const char *key)
+{
+    (void)pthread_mutex_lock(&list->lock);
+    const kept *entry = find(list, key);
+    if (entry) *out = entry->tuned;
+    (void)pthread_mutex_unlock(&list->lock);
+    return entry != NULL;
+}
+
+bool dllm__tuned_find(dllm_tuned *out, dllm_context *context, const dllm_problem *problem,
+                      dllm_device *device)
+{
+    dllm_problem tuned;
+    char key[DLLM_TUNED_TEXT_BYTES];
+    if (device->is_cpu || !dllm__may_be_tuned(problem)) return false;
+    dllm__tuned_problem(&tuned, problem);
+    dllm__tuned_key(key, &tuned, device);
+    if (!find_in_memory(out, context->tuned, key)) return false;
+    if (out->choice.family->space->chunked && !device->has_cublas)
+        device->has_cublas = dllm__context_cublas(context) == DLLM_OK;
+    const bool legal = dllm__check_choice(&out->choice, problem, device) == DLLM_OK;
+    if (!legal)
+        dllm__log(&context->log, "tuned choice for %lld rows is not used: %s",
+                  (long long)problem->rows_max, dllm_last_error());
+    dllm__clear_error();
+    return legal;
+}
+
+dllm_status dllm__tuned_keep(dllm_context *context, const dllm_problem *problem,
+                             const dllm_tuned *tuned)
+{
+    dllm_tuned_list *list = context->tuned;
+    dllm_problem plain;
+    char key[DLLM_TUNED_TEXT_BYTES];
+    dllm__tuned_problem(&plain, problem);
+    dllm__tuned_key(key, &plain, &context->device);
+    (void)pthread_mutex_lock(&list->lock);
+    kept *entry = find(list, key);
+    if (!entry) {
+        entry = calloc(1, sizeof *entry);
+        if (entry) {
+            memcpy(entry->key, key, sizeof key);
+            entry->next = list->first;
+            list->first = entry;
+        }
+    }
+    if (entry) entry->tuned = *tuned;
+    (void)pthread_mutex_unlock(&list->lock);
+    return entry ? DLLM_OK : dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for a tuned choice");
+}

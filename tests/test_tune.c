@@ -1,0 +1,357 @@
+/*
+ * test_tune.c - tuning from candidates to the choice of a plan, over a fake driver with a clock
+ *
+ * The fake device takes the time that a test says for each head kernel, and its combine writes one
+ * answer for all rows.
+ */
+#include "check_suite.h"
+
+#include "fake_driver.h"
+#include "row_params.h"
+#include "scratch.h"
+#include "tune.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { VOCAB = 4096, DEPTH = 64, ROWS_MAX = 64, BUCKETS = 3 };
+
+static char folder[SCRATCH_BYTES];
+static dllm_driver unused_table;
+static dllm_context *context;
+
+static struct {
+    double mma_us, other_us; /* of the head kernels */
+    double noise;            /* share by which every second millisecond is slower */
+    bool mma_is_wrong;
+    bool writes_too_far;
+    bool last_was_mma;
+} device;
+
+static double time_of(void *user, const fake_launch_record *launch)
+{
+    (void)user;
+    if (strncmp(launch->entry, "head_", 5) != 0) return 1.0;
+    const double us = strcmp(launch->entry, "head_mma") == 0 ? device.mma_us : device.other_us;
+    const bool odd = (long)(fake_driver_clock_us() / 1000.0) % 2;
+    return odd ? us * (1.0 + device.noise) : us;
+}
+
+static void answer(void *user, const fake_launch_record *launch)
+{
+    (void)user;
+    if (strncmp(launch->entry, "head_", 5) == 0)
+        device.last_was_mma = strcmp(launch->entry, "head_mma") == 0;
+    if (strcmp(launch->entry, "combine") != 0) return;
+    const dllm_combine_params *params = launch->parameters[0];
+    int32_t *argmax = params->argmax;
+    const bool is_wrong = device.mma_is_wrong && device.last_was_mma;
+    if (!argmax) return;
+    for (int64_t r = 0; r < params->rows; r++) {
+        argmax[r] = is_wrong ? 6 : 5;
+        if (params->lse) params->lse[r] = 2.0f;
+        if (params->confidence) params->confidence[r] = 0.5f;
+    }
+    /* rows fill whole guards here, so that the next byte is one */
+    if (device.writes_too_far && device.last_was_mma)
+        memset((char *)argmax + (params->rows * 4 + 255) / 256 * 256, 0, 4);
+}
+
+static void open_context(void)
+{
+    memset(&device, 0, sizeof device);
+    device.mma_us = device.other_us = 100.0;
+    fake_driver_start(&unused_table);
+    fake_driver_set_attribute(DLLM_CU_ATTRIBUTE_L2_BYTES, 1 << 20);
+    fake_driver_on_launch(answer, NULL);
+    fake_driver_on_time(time_of, NULL);
+    ck_assert_int_eq(dllm_context_create(&context, NULL), DLLM_OK);
+}
+
+static void close_context(void)
+{
+    dllm_context_destroy(context);
+    context = NULL;
+    ck_assert_int_eq(fake_driver_live(), 0);
+}
+
+static dllm_head_options head_options(uint32_t prepare)
+{
+    dllm_head_options options = DLLM_HEAD_OPTIONS_INIT;
+    options.vocab = VOCAB;
+    options.depth = DEPTH;
+    options.rows_max = ROWS_MAX;
+    options.hidden_type = options.weight_type = DLLM_BF16;
+    options.outputs = DLLM_OUT_ARGMAX;
+    options.prepare = prepare;
+    return options;
+}
+
+static dllm_plan_information prepare(uint32_t bits)
+{
+    dllm_plan_information information = DLLM_PLAN_INFORMATION_INIT;
+    const dllm_head_options options = head_options(bits);
+    dllm_plan *plan = NULL;
+    ck_assert_msg(dllm_head_prepare(&plan, context, &options) == DLLM_OK, "%s", dllm_last_error());
+    ck_assert_int_eq(dllm_plan_info(plan, &information), DLLM_OK);
+    dllm_plan_destroy(plan);
+    return information;
+}
+
+static uint64_t measurements(void)
+{
+    dllm_statistics statistics = DLLM_STATISTICS_INIT;
+    ck_assert_int_eq(dllm_context_statistics(context, &statistics), DLLM_OK);
+    return statistics.measurements;
+}
+
+/* ---- through prepare ---- */
+
+START_TEST(measuring_takes_the_fastest)
+{
+    device.mma_us = 50.0;
+    ck_assert_str_eq(prepare(0).family, "sm90");
+    ck_assert_uint_eq(measurements(), 0);
+    const dllm_plan_information tuned = prepare(DLLM_PREPARE_MEASURE);
+    ck_assert_str_eq(tuned.family, "mma");
+    ck_assert_str_eq(tuned.choice_source, "tuned");
+    ck_assert_ptr_nonnull(strstr(tuned.why, "measured for up to 64 rows"));
+    ck_assert_uint_gt(measurements(), BUCKETS);
+}
+END_TEST
+
+START_TEST(every_bucket_is_tuned)
+{
+    const dllm_head_options options = head_options(DLLM_PREPARE_MEASURE);
+    dllm_plan *plan = NULL;
+    device.mma_us = 50.0;
+    ck_assert_int_eq(dllm_head_prepare(&plan, context, &options), DLLM_OK);
+    for (int i = 0; i < plan->entry_count; i++)
+        ck_assert_str_eq(plan->entries[i].choice.family->name, "mma");
+    dllm_plan_destroy(plan);
+}
+END_TEST
+
+START_TEST(what_is_tuned_is_not_measured_again)
+{
+    device.mma_us = 50.0;
+    (void)prepare(DLLM_PREPARE_MEASURE);
+    const uint64_t before = measurements();
+    ck_assert_str_eq(prepare(DLLM_PREPARE_MEASURE).family, "mma");
+    ck_assert_str_eq(prepare(0).family, "mma");
+    ck_assert_uint_eq(measurements(), before);
+}
+END_TEST
+
+START_TEST(deterministic_ignores_what_was_measured)
+{
+    device.mma_us = 50.0;
+    (void)prepare(DLLM_PREPARE_MEASURE);
+    const dllm_plan_information information = prepare(DLLM_PREPARE_DETERMINISTIC);
+    ck_assert_str_eq(information.family, "sm90");
+    ck_assert_str_eq(information.choice_source, "rule");
+    const uint64_t before = measurements();
+    (void)prepare(DLLM_PREPARE_DETERMINISTIC | DLLM_PREPARE_MEASURE);
+    ck_assert_uint_eq(measurements(), before);
+}
+END_TEST
+
+/* The default was measured too: it is known to be best, and not measured again. */
+START_TEST(a_default_that_stays_is_kept_as_tuned)
+{
+    const dllm_plan_information rule = prepare(0);
+    const dllm_plan_information tuned = prepare(DLLM_PREPARE_MEASURE);
+    ck_assert_str_eq(tuned.family, rule.family);
+    ck_assert_int_eq(tuned.splits, rule.splits);
+    ck_assert_str_eq(tuned.choice_source, "tuned");
+}
+END_TEST
+
+START_TEST(a_noisy_device_changes_nothing)
+{
+    device.mma_us = 20.0;
+    device.noise = 1.0;
+    const dllm_plan_information information = prepare(DLLM_PREPARE_MEASURE);
+    ck_assert_str_eq(information.choice_source, "rule");
+    ck_assert_str_eq(information.family, "sm90");
+}
+END_TEST
+
+START_TEST(a_wrong_answer_never_wins)
+{
+    device.mma_us = 10.0;
+    device.mma_is_wrong = true;
+    ck_assert_str_eq(prepare(DLLM_PREPARE_MEASURE).family, "sm90");
+}
+END_TEST
+
+static dllm_cu_result refuse_mma(void *user, const void *image)
+{
+    (void)user;
+    return strstr(image, "head_mma.cu") ? DLLM_CU_INVALID_IMAGE : DLLM_CU_SUCCESS;
+}
+
+/* What worked where it was tuned must not fail a call here. */
+START_TEST(a_tuned_choice_that_does_not_load_is_dropped)
+{
+    device.mma_us = 50.0;
+    ck_assert_str_eq(prepare(DLLM_PREPARE_MEASURE).family, "mma");
+    struct dllm_tuned_list *known = context->tuned;
+    context->tuned = NULL;
+    close_context();
+    open_context();
+    struct dllm_tuned_list *unknown = context->tuned;
+    context->tuned = known;
+    fake_driver_on_image(refuse_mma, NULL);
+    const dllm_plan_information information = prepare(0);
+    ck_assert_str_eq(information.family, "sm90");
+    ck_assert_str_eq(information.choice_source, "rule");
+    dllm__tuned_list_destroy(unknown);
+}
+END_TEST
+
+/* ---- one problem ---- */
+
+static bool stop_at_once(void *user)
+{
+    return --*(int *)user < 0;
+}
+
+static dllm_problem problem_of(int64_t rows)
+{
+    dllm_problem problem;
+    const dllm_head_options options = head_options(0);
+    ck_assert_int_eq(dllm__head_problem(&problem, &options), DLLM_OK);
+    problem.rows_max = rows;
+    return problem;
+}
+
+static dllm_tuning tune(const dllm_tune_options *options)
+{
+    dllm_tuning tuning;
+    const dllm_problem problem = problem_of(ROWS_MAX);
+    ck_assert_msg(dllm__tune(&tuning, context, &problem, options) == DLLM_OK, "%s",
+                  dllm_last_error());
+    return tuning;
+}
+
+START_TEST(a_write_beyond_the_outputs_is_seen)
+{
+    const dllm_tune_options options = {.patience = DLLM_PATIENCE_MEASURE};
+    device.mma_us = 10.0;
+    device.writes_too_far = true;
+    dllm_tuning tuning = tune(&options);
+    int failed = 0;
+    for (int i = 0; i < tuning.count; i++) {
+        const bool is_mma = strcmp(tuning.candidates[i].choice.family->name, "mma") == 0;
+        ck_assert_int_eq(tuning.contenders[i].failed, is_mma);
+        if (is_mma) ck_assert_ptr_nonnull(strstr(tuning.contenders[i].why, "behind argmax"));
+        failed += is_mma;
+    }
+    ck_assert_int_gt(failed, 0);
+    dllm__tuning_release(&tuning);
+}
+END_TEST
+
+START_TEST(a_stop_leaves_nothing_behind)
+{
+    for (int steps = 0; steps < 400; steps += 37) {
+        int left = steps;
+        const dllm_tune_options options = {.stopped = stop_at_once, .user = &left};
+        device.mma_us = 50.0;
+        dllm_tuning tuning = tune(&options);
+        const bool finished = tuning.verdict == DLLM_VERDICT_WON;
+        ck_assert(finished || tuning.verdict == DLLM_VERDICT_STOPPED);
+        dllm__tuning_release(&tuning);
+        if (finished) break;
+        ck_assert_str_eq(prepare(0).choice_source, "rule");
+    }
+}
+END_TEST
+
+START_TEST(more_patience_tries_more)
+{
+    int counts[3];
+    for (int patience = 0; patience < 3; patience++) {
+        const dllm_tune_options options = {.patience = (dllm_patience)patience};
+        dllm_tuning tuning = tune(&options);
+        counts[patience] = tuning.count;
+        dllm__tuning_release(&tuning);
+    }
+    ck_assert_int_lt(counts[0], counts[1]);
+    ck_assert_int_le(counts[1], counts[2]);
+}
+END_TEST
+
+START_TEST(a_problem_with_one_choice_is_refused)
+{
+    dllm_tuning tuning;
+    dllm_problem problem = problem_of(ROWS_MAX);
+    const dllm_tune_options options = {.patience = DLLM_PATIENCE_MEASURE};
+    problem.behaviour = DLLM_BATCH_INVARIANT;
+    ck_assert_int_eq(dllm__tune(&tuning, context, &problem, &options), DLLM_UNSUPPORTED);
+    dllm__tuning_release(&tuning);
+}
+END_TEST
+
+/* Wherever the driver fails, prepare ends, with a plan or with a message, and nothing is left. */
+START_TEST(a_driver_call_may_fail_anywhere)
+{
+    int n = 1;
+    bool was_reached = true;
+    close_context();
+    for (; was_reached; n += 1 + n / 6) {
+        dllm_plan *plan = NULL;
+        const dllm_head_options options = head_options(DLLM_PREPARE_MEASURE);
+        open_context();
+        const int before = fake_driver_calls();
+        fake_driver_fail_call(n, 999);
+        const dllm_status status = dllm_head_prepare(&plan, context, &options);
+        was_reached = fake_driver_calls() - before >= n;
+        ck_assert_msg(status == DLLM_OK || dllm_last_error()[0], "call %d", n);
+        dllm_plan_destroy(plan);
+        close_context();
+    }
+    ck_assert_int_gt(n, 1000);
+    open_context();
+}
+END_TEST
+
+static void remove_folder(void)
+{
+    scratch_remove(folder);
+}
+
+static void set_environment(void)
+{
+    scratch_make(folder);
+    (void)setenv("DLLM_CACHE_DIR", folder, 1);
+    (void)setenv("DLLM_NVRTC", DLLM_BINARY_DIR "/tests/libfake_nvrtc.so", 1);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("tune");
+    TCase *group = tcase_create("prepare");
+    tcase_add_unchecked_fixture(group, set_environment, remove_folder);
+    tcase_add_checked_fixture(group, open_context, close_context);
+    tcase_add_test(group, measuring_takes_the_fastest);
+    tcase_add_test(group, every_bucket_is_tuned);
+    tcase_add_test(group, what_is_tuned_is_not_measured_again);
+    tcase_add_test(group, deterministic_ignores_what_was_measured);
+    tcase_add_test(group, a_default_that_stays_is_kept_as_tuned);
+    tcase_add_test(group, a_noisy_device_changes_nothing);
+    tcase_add_test(group, a_wrong_answer_never_wins);
+    tcase_add_test(group, a_tuned_choice_that_does_not_load_is_dropped);
+    suite_add_tcase(suite, group);
+    group = tcase_create("one problem");
+    tcase_add_unchecked_fixture(group, set_environment, remove_folder);
+    tcase_add_checked_fixture(group, open_context, close_context);
+    tcase_add_test(group, a_write_beyond_the_outputs_is_seen);
+    tcase_add_test(group, a_stop_leaves_nothing_behind);
+    tcase_add_test(group, more_patience_tries_more);
+    tcase_add_test(group, a_problem_with_one_choice_is_refused);
+    tcase_add_test(group, a_driver_call_may_fail_anywhere);
+    suite_add_tcase(suite, group);
+    return check_suite_run(suite);
+}
