@@ -7,12 +7,15 @@ usage: tools/bench/report.py [--check]
 Reads tools/bench/results/*.json, lists of results as `bench --json` and `peers.py --json` write
 them. Every file gets a section in results.md; README.md gets each kind of table from the newest
 file that has it, measured on a GPU. Both keep everything outside the lines <!-- bench:begin --> and
-<!-- bench:end -->. --check writes nothing and ends with 1 if a file would change. --join writes one
+<!-- bench:end -->. results.md also says what limits each head, and has what end_to_end.py measured, from
+results/end_to_end/*.json. --check writes nothing and ends with 1 if a file would change. --join writes one
 list out of several: what was measured in pieces becomes one file, and its tables are whole.
 """
 import json
 import pathlib
 import sys
+
+import roofline
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 ROOT = FOLDER.parent.parent
@@ -137,6 +140,55 @@ def host_section(results):
             + table([title(what) for _, what in takers], [row]))
 
 
+def limits_section(results):
+    """What binds our fastest head at each number of rows, how near it comes, where it is slower."""
+    ours = roofline.best(roofline.heads(results))
+    if not ours:
+        return ""
+    roofs = roofline.rates(results)
+    rows = []
+    for result in ours:
+        what, roof_ms = roofline.limit(result, roofs)
+        ratio = f"{result['ratio']:.2f}×" if result["ratio"] else "–"
+        rows.append([f"{result['rows']:,}", f"`{result['what']}`", milliseconds(result), what,
+                     f"{100 * roof_ms / result['ms']:.0f} %", ratio])
+    lost = [f"{r['rows']:,} ({r['ratio']:.2f}×)" for r in ours if r["ratio"] and r["ratio"] > 1.005]
+    where = "Slower than the product alone at R = " + ", ".join(lost) if lost else (
+        "Nowhere slower than the product alone")
+    return (f"What limits our fastest head; roofs are the fastest read and product of this file, "
+            f"{roofs[0]:,.0f} GB/s and {roofs[1]:,.0f} TFLOP/s\n\n"
+            + table(["R", "family", "ms", "limited by", "of the roof", "of the product alone"], rows)
+            + f"\n\n{where}.")
+
+
+def end_to_end_section(name, run):
+    """A whole decode with each head, and the head in little memory."""
+    rows = [[f"`{head['head']}`", f"{head['step_ms']:.2f}", f"{head['head_ms']:.3f}",
+             f"{100 * head['share']:.1f} %", f"{head['tokens_per_s']:,.0f}",
+             f"{head['peak_above_model_bytes'] / 2**20:,.0f}"] for head in run["heads"]]
+    ratios = ", ".join(f"{value:.3f}× `{key.removeprefix('fused_step_of_')}`"
+                       for key, value in run.items() if key.startswith("fused_step_of_"))
+    same, shape = run["same_rows"], run["model"]
+    parts = [
+        f"## {name}",
+        f"{run['device']}, torch {run['torch']}, {run['date'][:10]}: `{run['command']}`",
+        f"Decode of {run['tokens']} tokens, one a step, in {run['batch']} sequences of prompt "
+        f"{run['prompt']}; {shape['n_layers']} layers of {shape['hidden_size']:,}, "
+        f"V = {shape['vocab_size']:,}, random weights",
+        table(["head", "ms a step", "of it head", "share", "tokens/s", "MiB above the model"], rows),
+        f"A step with `fused` takes {ratios}. On {same['rows']:,} equal rows, {same['clear_rows']:,} of "
+        f"them with a margin above rounding, `fused` and the gathered logits differ in "
+        f"{same['fused_differ']:,} tokens, with such a margin in {same['fused_differ_where_clear']:,}.",
+    ]
+    little = run.get("little_memory")
+    if little:
+        parts.append(
+            f"{little['rows']:,} rows with {little['spare_bytes'] / 2**20:,.0f} MiB beside the operands "
+            f"(logits alone: {little['logits_bytes'] / 2**20:,.0f} MiB): logits {little['logits']}, "
+            f"`fused` {little['fused']}, its peak {little['fused_peak_bytes'] / 2**20:,.1f} MiB.")
+    return "\n\n".join(parts)
+
+
 def sections(results):
     """{kind of table: text} of one file, in the order of a reader's questions."""
     found = {}
@@ -214,9 +266,12 @@ def main(arguments):
         return 0 if arguments == ["--help"] else 1
     runs = load()
     on_gpu = [results for _, results in runs if results[0]["arch"] != "cpu"]
+    decodes = [(path.name, json.loads(path.read_text(encoding="utf-8")))
+               for path in sorted((FOLDER / "results/end_to_end").glob("*.json"))]
     all_runs = "\n\n".join(
-        "\n\n".join([f"## {name}", place(results), *sections(results).values()])
-        for name, results in runs)
+        [end_to_end_section(*decode) for decode in decodes]
+        + ["\n\n".join(filter(None, [f"## {name}", place(results), *sections(results).values(),
+                                     limits_section(results)])) for name, results in runs])
     newest = newest_of_each_kind(on_gpu)
     status = 0
     for path, text in ((FOLDER / "results.md", all_runs or "Nothing has been measured yet."),
