@@ -220,6 +220,10 @@ check 'bench in launches and bursts' 0 "$bench" --device cpu --set austen --op h
     --method LB --burst 2 --samples 3 --json "$work/results.json"
 has out 'head *bf16 *4096 *256 *1 cpu *B'
 grep -q '"set": "austen"' "$work/results.json" || complain 'its JSON does not name the set'
+check 'bench with more outputs' 0 "$bench" --device cpu --set austen --op head --rows 3 --samples 3 \
+    --more statistics,gumbel
+has out 'head *bf16 *4096 *256 *3 cpu+statistics *L'
+has out 'head *bf16 *4096 *256 *3 cpu+gumbel *L'
 check 'bench of a family that the CPU has not' 2 "$bench" --device cpu --op head --vocab 64 \
     --depth 16 --rows 1 --family mma
 has out 'mma *--'

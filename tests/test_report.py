@@ -30,6 +30,14 @@ class Tables(unittest.TestCase):
         text = report.head_table([result("sm90", rows=4096, ms=6.0, ratio=0.95, share=0.04)])
         self.assertIn("6.000 (0.95×) |", text)
 
+    def test_more_outputs_tell_their_price(self):
+        text = report.head_table([result("sm90", ms=0.2), result("sm90+gumbel", ms=0.21, ratio=1.1)])
+        self.assertIn("0.210 (+5.0 %) |", text)
+        stream = {"op": "sampler", "depth": 0}
+        text = report.sampler_section([result("stream", ms=0.2, **stream),
+                                       result("stream+statistics", ms=0.206, **stream)], "L")
+        self.assertIn("0.206 (+3.0 %) |", text)
+
     def test_a_taker_that_is_missing_leaves_a_dash(self):
         text = report.head_table([result("cublas"), result("naive"), result("cublas", rows=512)])
         self.assertIn("| 512 | 0.250 | – |", text)

@@ -1,9 +1,5 @@
 /*
- * bench_contest.h - one operation at one number of rows: who takes part, and what was measured
- *
- * Takers, in this order: cuBLAS's product alone (the head's baseline), the plain read, cuBLASLt's
- * best algorithm, the product with the library's sampler behind it, the families. A family takes
- * part only if its result is right.
+ * bench_contest.h - one operation at one number of rows: all who take part, timed side by side
  */
 #ifndef BENCH_CONTEST_H
 #define BENCH_CONTEST_H

@@ -12,7 +12,7 @@
 #include "bench_clock.h"
 #include "device_memory.h"
 
-enum { BENCH_VARIANTS_MAX = 12, BENCH_SAMPLES_MAX = 4000 };
+enum { BENCH_VARIANTS_MAX = 20, BENCH_SAMPLES_MAX = 4000 };
 
 typedef struct bench_variant {
     const char *name;

@@ -13,14 +13,19 @@
 #include "element_type.h"
 #include "heads.h"
 
-/* What may stand in --beside. */
-static const struct beside {
+/* What may stand in a list, as a bit each. */
+typedef struct word {
     const char *name;
     unsigned bit;
-} besides[] = {{"read", BENCH_BESIDE_READ},
-               {"cublaslt", BENCH_BESIDE_LT},
-               {"cublas+sampler", BENCH_BESIDE_SAMPLER},
-               {"none", 0}};
+} word;
+
+static const word beside_words[] = {{"read", BENCH_BESIDE_READ},
+                                    {"cublaslt", BENCH_BESIDE_LT},
+                                    {"cublas+sampler", BENCH_BESIDE_SAMPLER},
+                                    {"none", 0},
+                                    {NULL, 0}};
+static const word more_words[] = {
+    {"statistics", BENCH_MORE_STATISTICS}, {"gumbel", BENCH_MORE_GUMBEL}, {NULL, 0}};
 
 static const char help[] =
     "usage: bench [options]\n"
@@ -37,6 +42,9 @@ static const char help[] =
     "                  (all that the device has, naive and tiled up to 64 rows and by L alone;\n"
     "                  with --set all dllm)\n"
     "  --beside LIST   read, cublaslt, cublas+sampler or none (the three, by L alone)\n"
+    "  --more LIST     statistics (entropy, second, a target's log-probability) or gumbel (a draw "
+    "at\n"
+    "                  temperature 1): each family a second time, with these outputs too\n"
     "  --rows LIST     numbers of rows, with commas (1 .. 16384; few on the CPU; with --set all "
     "32\n"
     "                  and 1024)\n"
@@ -60,6 +68,7 @@ enum {
     METHOD,
     FAMILY,
     BESIDE,
+    MORE,
     ROWS,
     SET,
     VOCAB,
@@ -79,6 +88,7 @@ static const struct option long_options[] = {
     {"method", required_argument, NULL, METHOD},
     {"family", required_argument, NULL, FAMILY},
     {"beside", required_argument, NULL, BESIDE},
+    {"more", required_argument, NULL, MORE},
     {"rows", required_argument, NULL, ROWS},
     {"set", required_argument, NULL, SET},
     {"vocab", required_argument, NULL, VOCAB},
@@ -128,21 +138,19 @@ static void read_families(bench_options *out, char *list)
     if (out->family_count == 0) bench_fatal(BENCH_USAGE, "--family is empty");
 }
 
-static void read_beside(bench_options *out, char *list)
+static unsigned read_words(const char *option, const word *words, char *list)
 {
-    const size_t count = sizeof besides / sizeof besides[0];
+    unsigned bits = 0;
     char *rest = NULL;
-    out->beside = 0;
-    out->beside_named = true;
     for (char *item = strtok_r(list, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
-        size_t i = 0;
-        while (i < count && strcmp(besides[i].name, item) != 0)
-            i++;
-        if (i == count)
-            bench_fatal(BENCH_USAGE, "--beside %s is not read, cublaslt, cublas+sampler or none",
-                        item);
-        out->beside |= besides[i].bit;
+        const word *one = words;
+        while (one->name && strcmp(one->name, item) != 0)
+            one++;
+        if (!one->name)
+            bench_fatal(BENCH_USAGE, "%s %s is not one of the words in --help", option, item);
+        bits |= one->bit;
     }
+    return bits;
 }
 
 static void read_method(bench_options *out, const char *letters)
@@ -246,7 +254,11 @@ static void read_option(bench_options *out, int option, char *value)
         read_families(out, value);
         break;
     case BESIDE:
-        read_beside(out, value);
+        out->beside = read_words("--beside", beside_words, value);
+        out->beside_named = true;
+        break;
+    case MORE:
+        out->more = read_words("--more", more_words, value);
         break;
     case ROWS:
         read_rows(out, value);

@@ -4,7 +4,7 @@
 #ifndef BENCH_OPTIONS_H
 #define BENCH_OPTIONS_H
 
-#include "bench_measure.h"
+#include "bench_work.h"
 
 enum { BENCH_ROWS_MAX = 32, BENCH_FAMILIES_MAX = 7, BENCH_SHAPES_MAX = 64, BENCH_WAYS_MAX = 3 };
 
@@ -32,6 +32,7 @@ typedef struct bench_options {
     char families[BENCH_FAMILIES_MAX][24];
     unsigned beside;   /* BENCH_BESIDE_ bits */
     bool beside_named; /* they were asked for: they take part in every method */
+    unsigned more;     /* BENCH_MORE_ bits: each family also takes part with such a bundle */
     int shape_count;
     bench_head shapes[BENCH_SHAPES_MAX];
     dllm_type type; /* DLLM_TYPE_NONE: the head's own, and every type for the sampler */

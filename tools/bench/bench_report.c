@@ -89,7 +89,7 @@ void bench_report_header(const bench_report *report)
     (void)printf(
         "# share: of the plain read's rate; method L launches interleaved, B bursts, H time "
         "of the calling thread\n");
-    (void)printf("%-7s %-4s %7s %6s %6s %-14s %1s %10s %10s %7s %6s %8s %8s %5s %4s %7s %12s\n",
+    (void)printf("%-7s %-4s %7s %6s %6s %-16s %1s %10s %10s %7s %6s %8s %8s %5s %4s %7s %12s\n",
                  "op", "type", "vocab", "depth", "rows", "what", "", "ms", "min ms", "ratio",
                  "share", "TFLOP/s", "GB/s", "MHz", "W", "samples", "workspace");
     (void)fflush(stdout);
@@ -97,7 +97,7 @@ void bench_report_header(const bench_report *report)
 
 static void print_start(const bench_result *result)
 {
-    (void)printf("%-7s %-4s %7lld %6lld %6lld %-14s %c", result->op, element_name(result->type),
+    (void)printf("%-7s %-4s %7lld %6lld %6lld %-16s %c", result->op, element_name(result->type),
                  (long long)result->vocab, (long long)result->depth, (long long)result->rows,
                  result->what, result->method);
 }

@@ -9,11 +9,11 @@
 #include <stdbool.h>
 
 typedef struct bench_result {
-    const char *op;   /* "head", "sampler" */
-    const char *set;  /* name of the head's shape, "" for one without */
-    const char *what; /* "cublas": the product alone; "read", "cublaslt", "cublas+sampler"; "dllm":
+    const char *op;  /* "head", "sampler" */
+    const char *set; /* name of the head's shape, "" for one without */
+    char what[40];   /* "cublas": the product alone; "read", "cublaslt", "cublas+sampler"; "dllm":
                          the library's choice; else the family */
-    char method;      /* 'L', 'B' or 'H': bench_measure.h */
+    char method;     /* 'L', 'B' or 'H': bench_measure.h */
     int64_t vocab;
     int64_t depth; /* sampler: 0 */
     int64_t rows;

@@ -11,6 +11,10 @@
 #include "element_type.h"
 
 enum { OUTPUTS = DLLM_OUT_ARGMAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE, COPIES_MAX = 256 };
+enum {
+    STATISTICS = DLLM_OUT_ENTROPY | DLLM_OUT_SECOND | DLLM_OUT_SECOND_ID | DLLM_OUT_TARGET_LOGPROB
+};
+enum { ENTROPY, SECOND, SECOND_ID, TARGET_LOGPROB, TARGET, GUMBEL_ID = ENTROPY }; /* work.more[] */
 static const int64_t rotated_bytes = (int64_t)256 << 20; /* above twice the L2 of any GPU so far */
 static const double logit_deviation = 2.0; /* confidences from 1e-4 up, as models give */
 
@@ -77,6 +81,20 @@ static void place_operands(bench_work *work)
     work->hidden = place(work->memory, &work->hidden_pattern, work->source_rows * shape->vocab);
 }
 
+static void place_more(bench_work *work)
+{
+    static const uint64_t seed = 1;
+    const size_t bytes = (size_t)work->shape.rows_most * 4;
+    bool placed = true;
+    work->seed = allocate(work->memory, sizeof seed);
+    placed = device_write(work->memory, work->seed, &seed, sizeof seed);
+    for (int i = 0; i < BENCH_MORE_ARRAYS; i++) {
+        work->more[i] = allocate(work->memory, (int64_t)bytes);
+        placed = placed && device_fill(work->memory, work->more[i], 0, bytes);
+    }
+    if (!placed) bench_fatal(BENCH_FAILED, "filling targets: %s", work->memory->message);
+}
+
 void bench_work_open(bench_work *out, device_memory *memory, dllm_context *context,
                      const bench_shape *shape, const int64_t *rows, int row_count)
 {
@@ -85,6 +103,7 @@ void bench_work_open(bench_work *out, device_memory *memory, dllm_context *conte
     out->argmax = allocate(memory, shape->rows_most * 4);
     out->lse = allocate(memory, shape->rows_most * 4);
     out->confidence = allocate(memory, shape->rows_most * 4);
+    place_more(out);
     out->outputs.argmax = allocate_host(shape->rows_most * 4);
     out->outputs.lse = allocate_host(shape->rows_most * 4);
     out->outputs.confidence = allocate_host(shape->rows_most * 4);
@@ -106,6 +125,9 @@ void bench_work_close(bench_work *work)
     device_free(work->memory, work->argmax);
     device_free(work->memory, work->lse);
     device_free(work->memory, work->confidence);
+    device_free(work->memory, work->seed);
+    for (int i = 0; i < BENCH_MORE_ARRAYS; i++)
+        device_free(work->memory, work->more[i]);
     free(work->outputs.argmax);
     free(work->outputs.lse);
     free(work->outputs.confidence);
@@ -128,6 +150,12 @@ const void *bench_work_hidden(const bench_work *work, int64_t rows, int64_t turn
            turn % starts * rows * work->shape.vocab * (int64_t)element_bytes(work->shape.type);
 }
 
+static uint32_t outputs_of(unsigned more)
+{
+    return OUTPUTS | (more & BENCH_MORE_STATISTICS ? STATISTICS : 0) |
+           (more & BENCH_MORE_GUMBEL ? DLLM_OUT_GUMBEL_ID : 0);
+}
+
 static dllm_status prepare(bench_runner *runner, const char *family)
 {
     const bench_work *work = runner->work;
@@ -137,7 +165,9 @@ static dllm_status prepare(bench_runner *runner, const char *family)
         options.depth = work->shape.depth;
         options.rows_max = runner->rows;
         options.hidden_type = options.weight_type = work->shape.type;
-        options.outputs = OUTPUTS;
+        options.outputs = outputs_of(runner->more);
+        options.inputs = runner->more & BENCH_MORE_STATISTICS ? DLLM_IN_TARGET : 0;
+        options.temperature = runner->more & BENCH_MORE_GUMBEL ? 1.0f : 0.0f;
         options.family = family;
         return dllm_head_prepare(&runner->plan, work->context, &options);
     }
@@ -145,7 +175,9 @@ static dllm_status prepare(bench_runner *runner, const char *family)
     options.vocab = work->shape.vocab;
     options.rows_max = runner->rows;
     options.logits_type = work->shape.type;
-    options.outputs = OUTPUTS;
+    options.outputs = outputs_of(runner->more);
+    options.inputs = runner->more & BENCH_MORE_STATISTICS ? DLLM_IN_TARGET : 0;
+    options.temperature = runner->more & BENCH_MORE_GUMBEL ? 1.0f : 0.0f;
     options.family = family;
     return dllm_sampler_prepare(&runner->plan, work->context, &options);
 }
@@ -169,29 +201,38 @@ void bench_runner_close(bench_runner *runner)
     *runner = (bench_runner){0};
 }
 
+/* Both operations name their outputs and inputs alike. */
+#define FILL_BUFFERS(buffers, runner)                                                              \
+    do {                                                                                           \
+        const bench_work *held = (runner)->work;                                                   \
+        (buffers)->rows = (runner)->rows;                                                          \
+        (buffers)->workspace = (runner)->workspace;                                                \
+        (buffers)->workspace_bytes = (runner)->workspace_bytes;                                    \
+        (buffers)->argmax = held->argmax;                                                          \
+        (buffers)->lse = held->lse;                                                                \
+        (buffers)->confidence = held->confidence;                                                  \
+        (buffers)->entropy = held->more[ENTROPY];                                                  \
+        (buffers)->second = held->more[SECOND];                                                    \
+        (buffers)->second_id = held->more[SECOND_ID];                                              \
+        (buffers)->target_logprob = held->more[TARGET_LOGPROB];                                    \
+        (buffers)->gumbel_id = held->more[GUMBEL_ID];                                              \
+        if ((runner)->more & BENCH_MORE_STATISTICS) (buffers)->target = held->more[TARGET];        \
+        if ((runner)->more & BENCH_MORE_GUMBEL) (buffers)->seed = held->seed;                      \
+    } while (0)
+
 dllm_status bench_runner_run(const bench_runner *runner, int64_t turn)
 {
     const bench_work *work = runner->work;
     if (work->shape.depth > 0 && !runner->logits) {
         dllm_head_buffers buffers = DLLM_HEAD_BUFFERS_INIT;
-        buffers.rows = runner->rows;
+        FILL_BUFFERS(&buffers, runner);
         buffers.hidden = bench_work_hidden(work, runner->rows, turn);
         buffers.weight = bench_work_weight(work, turn);
-        buffers.workspace = runner->workspace;
-        buffers.workspace_bytes = runner->workspace_bytes;
-        buffers.argmax = work->argmax;
-        buffers.lse = work->lse;
-        buffers.confidence = work->confidence;
         return dllm_head_run(runner->plan, &buffers, NULL);
     }
     dllm_sampler_buffers buffers = DLLM_SAMPLER_BUFFERS_INIT;
-    buffers.rows = runner->rows;
+    FILL_BUFFERS(&buffers, runner);
     buffers.logits = runner->logits ? runner->logits : bench_work_hidden(work, runner->rows, turn);
-    buffers.workspace = runner->workspace;
-    buffers.workspace_bytes = runner->workspace_bytes;
-    buffers.argmax = work->argmax;
-    buffers.lse = work->lse;
-    buffers.confidence = work->confidence;
     return dllm_sampler_run(runner->plan, &buffers, NULL);
 }
 

@@ -12,6 +12,13 @@
 #include "bench_reference.h"
 #include "device_memory.h"
 
+/** Outputs beyond the three, in bundles as bits. */
+enum {
+    BENCH_MORE_STATISTICS = 1, /* entropy, the second entry, a target's log-probability */
+    BENCH_MORE_GUMBEL = 2,     /* a draw at temperature 1 */
+    BENCH_MORE_ARRAYS = 5
+};
+
 typedef struct bench_shape {
     int64_t vocab;
     int64_t depth; /* 0: rows of logits are given, the operation is the sampler */
@@ -33,7 +40,9 @@ typedef struct bench_work {
     void *argmax; /* outputs on the device, int32 and float, (rows_most) each */
     void *lse;
     void *confidence;
-    bench_outputs outputs; /* the same on the host */
+    void *more[BENCH_MORE_ARRAYS]; /* further outputs, 4 bytes a row each, and targets, all zero */
+    void *seed;
+    bench_outputs outputs; /* argmax, lse and confidence on the host */
 } bench_work;
 
 /** Places operands and computes the reference of a sample of the rows in `rows`. */
@@ -50,6 +59,7 @@ typedef struct bench_runner {
     const bench_work *work;
     const void *logits; /* NULL: the work's operation; else the sampler on these (rows, vocab) */
     int64_t rows;
+    unsigned more; /* BENCH_MORE_ bits: what is asked for beside the three outputs */
     dllm_plan *plan;
     void *workspace;
     size_t workspace_bytes;

@@ -24,6 +24,7 @@ BASELINE, READ, COMPILED, OURS = "cublas", "read", "torch.compile", "dllm"
 METHODS = {"L": "launches interleaved", "B": "bursts interleaved"}
 NAMES = {BASELINE: "cuBLAS product alone", READ: "plain read", "cublaslt": "best of cuBLASLt",
          "cublas+sampler": "cuBLAS, then the sampler"}
+MORE = ("+statistics", "+gumbel")  # a family with outputs beside the three
 ROOF = 0.8  # a share of the plain read below this says nothing: the work is not bound by reading
 
 
@@ -46,12 +47,23 @@ def title(what):
     return NAMES.get(what, f"`{what}`")
 
 
-def head_cell(result):
-    """ms, with the ratio to the product alone and, where reading binds, the share of the read."""
+def price(result, cells, *place):
+    """What the outputs beside the three cost: "+3.1 %", or nothing if that is not the question."""
+    for suffix in MORE:
+        if result["what"].endswith(suffix):
+            plain = cells.get((*place, result["what"].removesuffix(suffix)))
+            return [f"{100 * (result['ms'] / plain['ms'] - 1):+.1f} %"] if plain else []
+    return []
+
+
+def head_cell(cells, *place_and_what):
+    """ms, with the ratio to the product alone, the price of more outputs and, where reading binds, the
+    share of the read."""
+    result = cells.get(place_and_what)
     if result is None:
         return "–"
-    notes = []
-    if result["ratio"] is not None and result["what"] not in (BASELINE, READ):
+    notes = price(result, cells, *place_and_what[:-1])
+    if not notes and result["ratio"] is not None and result["what"] not in (BASELINE, READ):
         notes.append(f"{result['ratio']:.2f}×")
     if (result.get("share") or 0) >= ROOF and result["what"] not in (BASELINE, READ):
         notes.append(f"{100 * result['share']:.0f} %")
@@ -70,7 +82,7 @@ def head_table(results):
     rows = []
     compared = COMPILED in takers and OURS in takers
     for n in sorted({r["rows"] for r in results}):
-        row = [f"{n:,}"] + [head_cell(cells.get((n, what))) for what in takers]
+        row = [f"{n:,}"] + [head_cell(cells, n, what) for what in takers]
         if compared:
             both = [cells.get((n, what)) for what in (OURS, COMPILED)]
             row.append(f"{both[0]['ms'] / both[1]['ms']:.2f}×" if all(both) else "–")
@@ -89,7 +101,7 @@ def heads_table(results):
         found = [cells.get((shape, n, what)) for what in takers]
         name = next(r for r in found if r).get("set") or "–"
         rows.append([name, f"{shape[0]:,}", f"{shape[1]:,}", shape[2], f"{n:,}"]
-                    + [head_cell(r) for r in found])
+                    + [head_cell(cells, shape, n, what) for what in takers])
     return table(["head", "V", "H", "type", "R"] + [title(what) for what in takers], rows)
 
 
@@ -104,14 +116,14 @@ def head_section(results, method):
     return f"Head, V = {vocab:,}, H = {depth:,}, {kind}: {how}{largest}\n\n{head_table(results)}"
 
 
-def sampler_cell(result, read):
+def sampler_cell(cells, n, kind, what):
+    result = cells.get((n, kind, what))
     if result is None:
         return "–"
-    notes = [f"{result['gbps']:,.0f} GB/s"]
-    if result.get("share"):
+    dearer = price(result, cells, n, kind)
+    notes = dearer or [f"{result['gbps']:,.0f} GB/s"]
+    if result.get("share") and not dearer:
         notes.append(f"{100 * result['share']:.1f} % of the read")
-    elif read:
-        notes.append(f"{100 * read['ms'] / result['ms']:.1f} % of the read")
     return f"{milliseconds(result)} ({', '.join(notes)})"
 
 
@@ -122,8 +134,7 @@ def sampler_section(results, method):
     cells = {(r["rows"], r["type"], r["what"]): r for r in results}
     columns = [(kind, what) for kind in kinds for what in takers]
     rows = [
-        [f"{n:,}"] + [sampler_cell(cells.get((n, *column)), cells.get((n, column[0], READ)))
-                      for column in columns]
+        [f"{n:,}"] + [sampler_cell(cells, n, *column) for column in columns]
         for n in sorted({r["rows"] for r in results})
     ]
     header = [kind if len(takers) == 1 else f"{kind}, `{what}`" for kind, what in columns]
