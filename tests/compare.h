@@ -11,16 +11,20 @@
 #include "row_answer.h"
 
 /**
- * The answer for a row whose logits are known to within delta (0: exactly). argmax is left out:
- * see argmax_matches.
+ * The answer for a row whose logits are known to within delta (0: exactly). Ids are left out: see
+ * below.
  */
 void reference_answer(row_answer *out, const reference_row *row, double delta);
 
 /**
- * The id is the reference's, or with inexact logits one within 2 delta of it. z is (candidates), id
- * and vocab_offset are global.
+ * The id is the reference's, or with inexact logits one within 2 delta of it; of a draw, one whose
+ * score is within the error of both scores.
  */
-bool argmax_matches(const reference_row *row, const double *z, int64_t vocab_offset, double delta,
+bool argmax_matches(const reference_row *row, const reference_input *input, double delta,
+                    double id);
+bool second_matches(const reference_row *row, const reference_input *input, double delta,
+                    double id);
+bool gumbel_matches(const reference_row *row, const reference_input *input, double delta,
                     double id);
 
 #endif

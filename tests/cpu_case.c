@@ -248,6 +248,10 @@ static bool within(double got, double wanted, double tolerance)
 static void check_row(const cpu_case *c, int64_t row, double *z, const char *vector_name)
 {
     const int64_t source = source_of(c, row);
+    const reference_input input = {.z = z,
+                                   .vocab = c->shape.vocab,
+                                   .valid_vocab = c->shape.valid_vocab,
+                                   .vocab_offset = c->shape.vocab_offset};
     reference_row wanted;
     row_answer answer;
     double delta = 0;
@@ -255,8 +259,7 @@ static void check_row(const cpu_case *c, int64_t row, double *z, const char *vec
         reference_bad_row(&wanted);
     } else {
         find_logits(c, source, z, &delta);
-        reference_statistics(&wanted, z, c->shape.vocab, c->shape.valid_vocab,
-                             c->shape.vocab_offset);
+        reference_statistics(&wanted, &input);
     }
     reference_answer(&answer, &wanted, delta);
     const double tolerance[VALUES] = {answer.tolerance[ROW_MAX], answer.tolerance[ROW_LSE],
@@ -265,10 +268,9 @@ static void check_row(const cpu_case *c, int64_t row, double *z, const char *vec
     const char *const where = c->shape.name;
     ck_assert_msg(c->call.flags[row] == wanted.flags, "%s, %s: row %lld has flags %u, not %u",
                   where, vector_name, (long long)row, c->call.flags[row], wanted.flags);
-    ck_assert_msg(
-        argmax_matches(&wanted, z, c->shape.vocab_offset, delta, (double)cpu_case_argmax(c, row)),
-        "%s, %s: row %lld has argmax %lld, not %lld", where, vector_name, (long long)row,
-        (long long)cpu_case_argmax(c, row), (long long)wanted.argmax);
+    ck_assert_msg(argmax_matches(&wanted, &input, delta, (double)cpu_case_argmax(c, row)),
+                  "%s, %s: row %lld has argmax %lld, not %lld", where, vector_name, (long long)row,
+                  (long long)cpu_case_argmax(c, row), (long long)wanted.argmax);
     for (int i = 0; i < VALUES; i++) {
         const double got = (double)c->values[i][row + 1];
         ck_assert_msg(within(got, values[i], tolerance[i]),

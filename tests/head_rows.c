@@ -9,6 +9,9 @@
 static const char model_file[] = DLLM_SOURCE_DIR "/tests/data/austen/model.safetensors";
 static const char rows_file[] = DLLM_SOURCE_DIR "/tests/data/austen/head_rows.safetensors";
 
+static const uint32_t outputs =
+    DLLM_OUT_ARGMAX | DLLM_OUT_MAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS;
+
 static bool find(const void **out, const dllm_tensor_file *file, const char *name,
                  dllm_tensor_type type, const int64_t shape[2], dllm_message *message)
 {
@@ -59,13 +62,14 @@ static bool compare_row(const head_rows *rows, const row_result *result, int64_t
 {
     const reference_matrix hidden = {DLLM_BF16, rows->hidden, HEAD_ROWS_DEPTH};
     const reference_matrix weight = {DLLM_BF16, rows->weight, HEAD_ROWS_DEPTH};
+    const reference_input input = {.z = z, .vocab = HEAD_ROWS_VOCAB};
     reference_delta delta;
     reference_row expected;
     row_answer answer;
     double value[ROW_OUTPUTS] = {0};
     dllm_message difference;
     reference_logits(z, &delta, &hidden, row, &weight, HEAD_ROWS_VOCAB, HEAD_ROWS_DEPTH);
-    reference_statistics(&expected, z, HEAD_ROWS_VOCAB, 0, 0);
+    reference_statistics(&expected, &input);
     reference_answer(&answer, &expected, reference_delta_of(&delta, result->plan.family));
     answer.present |= DLLM_OUT_ARGMAX;
     answer.value[ROW_ARGMAX] = (double)rows->argmax[row];
@@ -74,7 +78,7 @@ static bool compare_row(const head_rows *rows, const row_result *result, int64_t
     answer.value[ROW_CONFIDENCE] = rows->confidence[row];
     for (int i = 0; i < ROW_OUTPUTS; i++)
         if (result->data[i]) value[i] = row_result_value(result, i, row);
-    return row_answer_matches(&answer, value, ~0u, ~0u, &difference) ||
+    return row_answer_matches(&answer, value, outputs, ~0u, &difference) ||
            DLLM_REFUSE(message, "row %lld: %s", (long long)row, difference.text);
 }
 
@@ -89,8 +93,7 @@ bool head_rows_check(const head_rows *rows, device_memory *memory, dllm_context 
                                  .depth = HEAD_ROWS_DEPTH,
                                  .hidden = rows->hidden,
                                  .weight = rows->weight,
-                                 .outputs = DLLM_OUT_ARGMAX | DLLM_OUT_MAX | DLLM_OUT_LSE |
-                                            DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS,
+                                 .outputs = outputs,
                                  .family = family};
     row_result result;
     double *z = malloc(HEAD_ROWS_VOCAB * sizeof *z);

@@ -52,6 +52,8 @@ static row_suite_device opened;
 static uint16_t *hidden;
 static uint16_t *weight;
 static double *logits[DIFFERENT_ROWS];
+static const uint32_t outputs =
+    DLLM_OUT_ARGMAX | DLLM_OUT_MAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS;
 static reference_row expected[DIFFERENT_ROWS];
 static reference_delta delta[DIFFERENT_ROWS];
 
@@ -82,7 +84,8 @@ static void open_large(void)
         logits[i] = malloc(VOCAB * sizeof *logits[i]);
         ck_assert_ptr_nonnull(logits[i]);
         reference_logits(logits[i], &delta[i], &x, i, &w, VOCAB, DEPTH);
-        reference_statistics(&expected[i], logits[i], VOCAB, 0, 0);
+        const reference_input input = {.z = logits[i], .vocab = VOCAB};
+        reference_statistics(&expected[i], &input);
     }
 }
 
@@ -99,18 +102,20 @@ static void compare_row(const struct large_run *run, const row_result *result, i
 {
     const int64_t i = row % DIFFERENT_ROWS;
     const double off = reference_delta_of(&delta[i], run->family);
+    const reference_input input = {.z = logits[i], .vocab = VOCAB};
     double value[ROW_OUTPUTS] = {0};
     row_answer answer;
     dllm_message why;
     reference_answer(&answer, &expected[i], off);
     for (int output = 0; output < ROW_OUTPUTS; output++)
         if (result->data[output]) value[output] = row_result_value(result, output, row);
-    ck_assert_msg(argmax_matches(&expected[i], logits[i], 0, off, value[ROW_ARGMAX]),
+    ck_assert_msg(argmax_matches(&expected[i], &input, off, value[ROW_ARGMAX]),
                   "%s, R %lld, row %lld: argmax %.0f, wanted %lld", run->family,
                   (long long)run->rows, (long long)row, value[ROW_ARGMAX],
                   (long long)expected[i].argmax);
-    ck_assert_msg(row_answer_matches(&answer, value, ~0u, ~0u, &why), "%s, R %lld, row %lld: %s",
-                  run->family, (long long)run->rows, (long long)row, why.text);
+    ck_assert_msg(row_answer_matches(&answer, value, outputs, ~0u, &why),
+                  "%s, R %lld, row %lld: %s", run->family, (long long)run->rows, (long long)row,
+                  why.text);
 }
 
 START_TEST(matches_the_double_reference_within_the_workspace_bound)
@@ -125,8 +130,7 @@ START_TEST(matches_the_double_reference_within_the_workspace_bound)
                                  .depth = DEPTH,
                                  .hidden = hidden,
                                  .weight = weight,
-                                 .outputs = DLLM_OUT_ARGMAX | DLLM_OUT_MAX | DLLM_OUT_LSE |
-                                            DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS,
+                                 .outputs = outputs,
                                  .family = run->family};
     const row_outcome outcome = row_run(&result, &opened.memory, opened.context, &problem);
     ck_assert_msg(outcome == ROW_RAN, "%s, R %lld: %s", run->family, (long long)run->rows,

@@ -2,25 +2,11 @@
 #include "row_shapes.h"
 
 #include "element_type.h"
+#include "random_numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- random numbers: splitmix64, Steele, Lea and Flood 2014 ---- */
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static int64_t below(uint64_t *state, int64_t end)
-{
-    return (int64_t)(next_random(state) % (uint64_t)end);
-}
 
 /* Uniform in [-1, 1). */
 static double uniform(uint64_t *state)
@@ -82,6 +68,9 @@ void row_shape_random(row_shape *out, uint64_t seed, bool is_head)
         draw_pad(&state, out->hidden_type, is_head ? out->depth : out->vocab, out->alignment_bytes);
     if (is_head)
         out->weight_pad = draw_pad(&state, out->weight_type, out->depth, out->alignment_bytes);
+    out->features = row_features_random(seed);
+    /* a logit that is off may round to the neighbour, which no bound of the logit tells */
+    if (is_head && out->values == VALUES_REAL) out->features &= ~(uint32_t)FEATURE_ROUND;
 }
 
 void row_shape_text(dllm_message *out, const row_shape *shape)
@@ -89,14 +78,14 @@ void row_shape_text(dllm_message *out, const row_shape *shape)
     static const char *const values[] = {"integers", "specials", "reals"};
     dllm_message_set(out,
                      "seed %llu: %s, R %lld of %lld, V %lld (valid %lld, offset %lld), H %lld, "
-                     "%s x %s, ids %d, indices %d, pads %lld %lld, alignment %d",
+                     "%s x %s, ids %d, indices %d, pads %lld %lld, alignment %d, features 0x%x",
                      (unsigned long long)shape->seed, values[shape->values], (long long)shape->rows,
                      (long long)shape->source_rows, (long long)shape->vocab,
                      (long long)shape->valid_vocab, (long long)shape->vocab_offset,
                      (long long)shape->depth, element_name(shape->hidden_type),
                      element_name(shape->weight_type), shape->id_type == DLLM_INT64 ? 64 : 32,
                      shape->index_type == DLLM_INT64 ? 64 : 32, (long long)shape->hidden_pad,
-                     (long long)shape->weight_pad, (int)shape->alignment_bytes);
+                     (long long)shape->weight_pad, (int)shape->alignment_bytes, shape->features);
 }
 
 /* ---- data ---- */
@@ -193,7 +182,9 @@ bool row_data_make(row_data *out, const row_shape *shape)
     out->problem.hidden = out->hidden;
     out->problem.weight = out->weight;
     out->problem.row_index = out->row_index;
-    return true;
+    if (row_features_make(&out->features, &out->problem, shape->features, shape->seed)) return true;
+    row_data_release(out);
+    return false;
 }
 
 void row_data_release(row_data *data)
@@ -201,5 +192,6 @@ void row_data_release(row_data *data)
     free(data->hidden);
     free(data->weight);
     free(data->row_index);
+    row_features_release(&data->features);
     *data = (row_data){0};
 }

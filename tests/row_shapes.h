@@ -7,7 +7,7 @@
 #ifndef ROW_SHAPES_H
 #define ROW_SHAPES_H
 
-#include "row_run.h"
+#include "row_features.h"
 
 typedef enum row_values {
     VALUES_INTEGER, /* small integers: every order of summation is exact */
@@ -32,6 +32,7 @@ typedef struct row_shape {
     int64_t hidden_pad;  /* elements between rows */
     int64_t weight_pad;
     int32_t alignment_bytes;
+    uint32_t features; /* FEATURE_ bits */
 } row_shape;
 
 /** A problem with data of its own. */
@@ -41,6 +42,7 @@ typedef struct row_data {
     unsigned char *hidden;
     unsigned char *weight;
     int64_t *row_index;
+    row_features features;
 } row_data;
 
 /** A shape drawn from its seed: ragged, tiny, gathered, strided, unaligned, of every type. */

@@ -33,6 +33,7 @@ static void draw_shape(row_shape *out, const simt_variant *variant, uint64_t see
     const bool is_head = simt_variant_is_head(variant);
     const int align = simt_variant_alignment(variant);
     row_shape_random(out, seed, is_head);
+    out->features = 0; /* what the kernels do not implement yet */
     out->hidden_type = (dllm_type)simt_variant_value(
         variant, is_head ? "DLLM_HIDDEN_TYPE" : "DLLM_LOGITS_TYPE", DLLM_BF16);
     out->weight_type = (dllm_type)simt_variant_value(variant, "DLLM_WEIGHT_TYPE", DLLM_BF16);

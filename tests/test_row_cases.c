@@ -74,8 +74,11 @@ static void compute(double value[ROW_OUTPUTS], const row_case *from, const case_
     for (int64_t v = 0; v < from->vocab; v++)
         z[v] = made == ROUNDS_TO_BF16 ? element_round(DLLM_BF16, row->logits[v]) : row->logits[v];
     const int64_t valid = from->valid_vocab ? from->valid_vocab : from->vocab;
-    reference_statistics(&statistics, z, from->vocab + 1, valid + (made == COUNTS_A_PAD),
-                         from->vocab_offset);
+    const reference_input input = {.z = z,
+                                   .vocab = from->vocab + 1,
+                                   .valid_vocab = valid + (made == COUNTS_A_PAD),
+                                   .vocab_offset = from->vocab_offset};
+    reference_statistics(&statistics, &input);
     value[ROW_ARGMAX] = (double)statistics.argmax;
     value[ROW_MAX] = statistics.max;
     value[ROW_LSE] = statistics.lse;
@@ -152,6 +155,7 @@ START_TEST(rounding_real_logits_to_bf16_exceeds_the_tolerance)
     const reference_matrix x = {DLLM_FP32, hidden, DEPTH};
     const reference_matrix w = {DLLM_FP32, weight, DEPTH};
     double z[VOCAB];
+    const reference_input input = {.z = z, .vocab = VOCAB};
     reference_delta delta;
     reference_row right;
     reference_row rounded;
@@ -161,11 +165,11 @@ START_TEST(rounding_real_logits_to_bf16_exceeds_the_tolerance)
     for (int i = 0; i < VOCAB * DEPTH; i++)
         weight[i] = (float)sin(i * 1.3 + i % 7) * 0.05f;
     reference_logits(z, &delta, &x, 0, &w, VOCAB, DEPTH);
-    reference_statistics(&right, z, VOCAB, 0, 0);
+    reference_statistics(&right, &input);
     reference_answer(&answer, &right, delta.in_order);
     for (int v = 0; v < VOCAB; v++)
         z[v] = element_round(DLLM_BF16, z[v]);
-    reference_statistics(&rounded, z, VOCAB, 0, 0);
+    reference_statistics(&rounded, &input);
     ck_assert(value_matches(right.max, answer.value[ROW_MAX], answer.tolerance[ROW_MAX]));
     ck_assert(!value_matches(rounded.max, answer.value[ROW_MAX], answer.tolerance[ROW_MAX]));
 }
@@ -174,15 +178,16 @@ END_TEST
 START_TEST(an_id_passes_only_within_twice_delta_of_the_winner)
 {
     static const double z[] = {1.0, 1.25, 0.5};
+    const reference_input input = {.z = z, .vocab = 3, .vocab_offset = 100};
     reference_row row;
-    reference_statistics(&row, z, 3, 0, 100);
-    ck_assert(argmax_matches(&row, z, 100, 0, 101));
-    ck_assert(!argmax_matches(&row, z, 100, 0, 100));
-    ck_assert(!argmax_matches(&row, z, 100, 0.1, 100));
-    ck_assert(argmax_matches(&row, z, 100, 0.125, 100));
-    ck_assert(!argmax_matches(&row, z, 100, 0.125, 102));
-    ck_assert(!argmax_matches(&row, z, 100, 10, 103));
-    ck_assert(!argmax_matches(&row, z, 100, 10, 99));
+    reference_statistics(&row, &input);
+    ck_assert(argmax_matches(&row, &input, 0, 101));
+    ck_assert(!argmax_matches(&row, &input, 0, 100));
+    ck_assert(!argmax_matches(&row, &input, 0.1, 100));
+    ck_assert(argmax_matches(&row, &input, 0.125, 100));
+    ck_assert(!argmax_matches(&row, &input, 0.125, 102));
+    ck_assert(!argmax_matches(&row, &input, 10, 103));
+    ck_assert(!argmax_matches(&row, &input, 10, 99));
 }
 END_TEST
 
