@@ -4,7 +4,12 @@ if(DLLM_TOOLS)
     ${PROJECT_SOURCE_DIR}/tools/bench/bench_bursts.c ${PROJECT_SOURCE_DIR}/tools/bench/bench_clock.c
     ${PROJECT_SOURCE_DIR}/tools/bench/bench_host.c ${PROJECT_SOURCE_DIR}/tools/bench/bench_launches.c
     ${PROJECT_SOURCE_DIR}/tools/bench/bench_measure.c LIBRARIES tool_parts)
-  target_include_directories(test_bench_measure PRIVATE ${PROJECT_SOURCE_DIR}/tools/bench)
+  dllm_test(test_bench_reference LABEL unit SOURCES test_bench_reference.c
+    ${PROJECT_SOURCE_DIR}/tools/bench/bench_exit.c ${PROJECT_SOURCE_DIR}/tools/bench/bench_pattern.c
+    ${PROJECT_SOURCE_DIR}/tools/bench/bench_reference.c LIBRARIES tool_parts)
+  foreach(test test_bench_measure test_bench_reference)
+    target_include_directories(${test} PRIVATE ${PROJECT_SOURCE_DIR}/tools/bench)
+  endforeach()
 endif()
 
 find_package(Python3 COMPONENTS Interpreter QUIET)

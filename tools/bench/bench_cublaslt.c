@@ -146,6 +146,7 @@ bool bench_cublaslt_choose(bench_lt_product *out, bench_cublaslt *lt, device_mem
     device_event pair[2] = {{0}, {0}};
     double least = -1;
     int count = 0;
+    lt->message[0] = '\0';
     const int status = describe(&tried, lt) || list_algorithms(found, &count, lt, &tried);
     const bool timed = status == 0 && device_event_create(memory, &pair[0]) &&
                        device_event_create(memory, &pair[1]);
