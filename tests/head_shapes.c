@@ -251,6 +251,16 @@ static void compare(const shape *one, const char *family)
     }
 }
 
+/* A packed copy of gathered rows comes on top. */
+static void check_workspace(const shape *one, const dllm_plan *plan, const char *family)
+{
+    const size_t most = strcmp(family, reference_family) == 0 ? (size_t)64 << 20 : (size_t)16 << 20;
+    const size_t bytes = dllm_plan_workspace_bytes(plan);
+    ck_assert_msg(one->source_rows || bytes <= most,
+                  "%s, %s, R %lld: workspace %zu bytes, at most %zu wanted", family, one->set,
+                  (long long)one->rows, bytes, most);
+}
+
 /* What a family gives twice, against the reference; a family need not take every type. */
 static void check_family(const shape *one, int which)
 {
@@ -263,6 +273,7 @@ static void check_family(const shape *one, int which)
     if (family && status == DLLM_UNSUPPORTED) return;
     ck_assert_msg(status == DLLM_OK, "%s: %s", one->set, dllm_last_error());
     ck_assert(dllm_plan_info(plan, &information) == DLLM_OK);
+    check_workspace(one, plan, information.family);
     run(&got, plan, one, 0xff);
     run(&again, plan, one, 0x55);
     dllm_plan_destroy(plan);

@@ -3,6 +3,7 @@
 
 #include "families.h"
 #include "family_parts.h"
+#include "heads.h"
 #include "shipped.h"
 #include "status.h"
 
@@ -65,21 +66,29 @@ START_TEST(proposals_are_legal_and_cover_the_vocabulary)
 }
 END_TEST
 
-START_TEST(workspace_of_the_llada_head_is_bounded)
+static void check_workspace(const dllm_head_set *set, int64_t rows, const dllm_device *device)
+{
+    for (int f = 0; dllm__family_at(f); f++) {
+        const dllm_family *family = dllm__family_at(f);
+        const dllm_problem problem = head(set->vocab, set->depth, rows, set->weight_type);
+        dllm_choice choice;
+        if (family->operation != DLLM_OPERATION_HEAD) continue;
+        if (dllm__propose(&choice, family, &problem, device) != DLLM_OK) continue;
+        const size_t limit = choice.chunk_rows ? (size_t)64 << 20 : (size_t)16 << 20;
+        const size_t bytes = family->workspace_bytes(&problem, &choice);
+        ck_assert_msg(bytes + 255 <= limit, "%s, %s: %zu bytes at %lld rows", family->name,
+                      set->set, bytes, (long long)rows);
+    }
+}
+
+START_TEST(workspace_of_every_head_is_bounded)
 {
     const dllm_device device = typical(archs[_i]);
-    for (int64_t rows = 1; rows <= 16384; rows *= 2)
-        for (int f = 0; dllm__family_at(f); f++) {
-            const dllm_family *family = dllm__family_at(f);
-            const dllm_problem problem = head(126464, 4096, rows, DLLM_BF16);
-            dllm_choice choice;
-            if (family->operation != DLLM_OPERATION_HEAD) continue;
-            if (dllm__propose(&choice, family, &problem, &device) != DLLM_OK) continue;
-            const size_t limit = choice.chunk_rows ? (size_t)64 << 20 : (size_t)16 << 20;
-            const size_t bytes = family->workspace_bytes(&problem, &choice);
-            ck_assert_msg(bytes + 255 <= limit, "%s: %zu bytes at %lld rows", family->name, bytes,
-                          (long long)rows);
-        }
+    int count = 0;
+    const dllm_head_set *sets = dllm__head_sets(&count);
+    for (int i = 0; i < count; i++)
+        for (int64_t rows = 1; rows <= 16384; rows *= 2)
+            check_workspace(&sets[i], rows, &device);
 }
 END_TEST
 
@@ -233,7 +242,7 @@ int main(void)
     Suite *suite = suite_create("families");
     TCase *group = tcase_create("choice");
     tcase_add_loop_test(group, proposals_are_legal_and_cover_the_vocabulary, 0, ARCHS);
-    tcase_add_loop_test(group, workspace_of_the_llada_head_is_bounded, 0, ARCHS);
+    tcase_add_loop_test(group, workspace_of_every_head_is_bounded, 0, ARCHS);
     tcase_add_test(group, cublas_is_opened_only_where_it_would_be_taken);
     tcase_add_test(group, hopper_takes_sm90_where_it_can);
     tcase_add_test(group, a_cpu_takes_its_own_families_alone);
