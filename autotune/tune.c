@@ -178,7 +178,9 @@ static dllm_status keep(const session *all)
                               tuning->verdict == DLLM_VERDICT_STOPPED ||
                               tuning->verdict == DLLM_VERDICT_IMPOSSIBLE;
     if (says_nothing || winner->failed || winner->median_us <= 0.0) return DLLM_OK;
-    return dllm__tuned_keep(all->context, &tuning->problem, &tuned);
+    /* what a time limit cut short serves this context, and is measured again elsewhere */
+    bool *stored = tuning->verdict == DLLM_VERDICT_TIME ? NULL : &all->tuning->stored;
+    return dllm__tuned_keep(all->context, &tuning->problem, &tuned, stored);
 }
 
 static dllm_status run(session *all)

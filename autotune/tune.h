@@ -41,6 +41,7 @@ typedef struct dllm_tuning {
     int winner;
     int runner_up; /* -1 = none */
     double gain;   /* share of the default's time */
+    bool stored;   /* published on disk */
     double floor_us;
     double seconds;
 } dllm_tuning;

@@ -149,32 +149,46 @@ static bool publish_tag(const dllm_cache_dir *dir, const publication *entry)
     return there;
 }
 
-bool dllm__entry_publish(const dllm_cache_dir *dir, const dllm_file_calls *calls, const char *name,
-                         const dllm_entry *entry, char *why)
+/* Opens the folders, which `p` does not have yet, and publishes into `below`. */
+static bool publish_into(publication p, const dllm_cache_dir *dir, const char *below, char *why)
 {
-    char below[] = "v1/k/00";
-    unsigned char header[DLLM_ENTRY_HEADER_BYTES];
     dllm_cache_folder temporary = {.fd = -1};
     dllm_cache_folder target = {.fd = -1};
-    memcpy(below + sizeof below - 3, name, 2);
-    dllm__entry_header(header, entry);
-    const publication p = {
-        .calls = calls,
-        .temporary = &temporary,
-        .target = &target,
-        .name = name,
-        .part_count = 3,
-        .parts = {{header, sizeof header},
-                  {entry->key_text, entry->key_bytes},
-                  {entry->payload, entry->payload_bytes}},
-        .why = why,
-    };
+    p.temporary = &temporary;
+    p.target = &target;
+    p.why = why;
     const bool published = open_folder(&temporary, dir, "v1/tmp", why) &&
                            open_folder(&target, dir, below, why) && publish_tag(dir, &p) &&
                            publish(&p);
     dllm__cache_folder_close(&target);
     dllm__cache_folder_close(&temporary);
     return published;
+}
+
+bool dllm__entry_publish(const dllm_cache_dir *dir, const dllm_file_calls *calls, const char *name,
+                         const dllm_entry *entry, char *why)
+{
+    char below[] = "v1/k/00";
+    unsigned char header[DLLM_ENTRY_HEADER_BYTES];
+    memcpy(below + sizeof below - 3, name, 2);
+    dllm__entry_header(header, entry);
+    const publication p = {
+        .calls = calls,
+        .name = name,
+        .part_count = 3,
+        .parts = {{header, sizeof header},
+                  {entry->key_text, entry->key_bytes},
+                  {entry->payload, entry->payload_bytes}},
+    };
+    return publish_into(p, dir, below, why);
+}
+
+bool dllm__text_publish(const dllm_cache_dir *dir, const dllm_file_calls *calls, const char *below,
+                        const char *name, const char *text, char *why)
+{
+    const publication p = {
+        .calls = calls, .name = name, .part_count = 1, .parts = {{text, strlen(text)}}};
+    return publish_into(p, dir, below, why);
 }
 
 void dllm__entry_sweep(const dllm_cache_dir *dir)

@@ -31,6 +31,10 @@ extern const dllm_file_calls dllm__file_calls;
 bool dllm__entry_publish(const dllm_cache_dir *dir, const dllm_file_calls *calls, const char *name,
                          const dllm_entry *entry, char *why);
 
+/** Publishes a text as <below>/<name>, in the same way. */
+bool dllm__text_publish(const dllm_cache_dir *dir, const dllm_file_calls *calls, const char *below,
+                        const char *name, const char *text, char *why);
+
 /** Removes what writers that died left in v1/tmp: files that are older than an hour. */
 void dllm__entry_sweep(const dllm_cache_dir *dir);
 

@@ -3,13 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static const uint64_t file_bytes_max =
-    (uint64_t)DLLM_ENTRY_HEADER_BYTES + DLLM_ENTRY_KEY_BYTES_MAX + DLLM_ENTRY_PAYLOAD_BYTES_MAX;
 
 static dllm_read_outcome ignored(dllm_read_file *out, const char *reason)
 {
@@ -37,7 +33,8 @@ static dllm_read_outcome read_bytes(dllm_read_file *out, int fd)
     return DLLM_READ_ENTRY;
 }
 
-static dllm_read_outcome read_open_file(dllm_read_file *out, int fd, const dllm_trust *trust)
+static dllm_read_outcome read_open_file(dllm_read_file *out, int fd, const dllm_trust *trust,
+                                        const dllm_read_limits *limits)
 {
     struct stat status;
     if (fstat(fd, &status) != 0) return ignored(out, strerror(errno));
@@ -45,21 +42,32 @@ static dllm_read_outcome read_open_file(dllm_read_file *out, int fd, const dllm_
     const char *refusal = dllm__trust_refusal(trust, &status);
     if (refusal) return ignored(out, refusal);
     out->size = (size_t)status.st_size;
-    if (out->size < DLLM_ENTRY_HEADER_BYTES) return bad(out, "shorter than a header");
-    if (out->size > file_bytes_max) return bad(out, "larger than an entry may be");
+    if (out->size < limits->least) return bad(out, "shorter than a header");
+    if (out->size > limits->most) return bad(out, "larger than an entry may be");
     return read_bytes(out, fd);
 }
 
-dllm_read_outcome dllm__entry_read(dllm_read_file *out, const dllm_cache_folder *folder,
-                                   const char *name)
+dllm_read_outcome dllm__file_read(dllm_read_file *out, const dllm_cache_folder *folder,
+                                  const char *name, const dllm_read_limits *limits)
 {
     memset(out, 0, sizeof *out);
     /* non-blocking, for a planted FIFO must not hold the caller */
     const int fd = openat(folder->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) return DLLM_READ_ABSENT;
     if (fd < 0) return ignored(out, errno == ELOOP ? "it is a link" : strerror(errno));
-    const dllm_read_outcome outcome = read_open_file(out, fd, &folder->trust);
+    const dllm_read_outcome outcome = read_open_file(out, fd, &folder->trust, limits);
     (void)close(fd);
+    return outcome;
+}
+
+dllm_read_outcome dllm__entry_read(dllm_read_file *out, const dllm_cache_folder *folder,
+                                   const char *name)
+{
+    static const dllm_read_limits limits = {.least = DLLM_ENTRY_HEADER_BYTES,
+                                            .most = (size_t)DLLM_ENTRY_HEADER_BYTES +
+                                                    DLLM_ENTRY_KEY_BYTES_MAX +
+                                                    DLLM_ENTRY_PAYLOAD_BYTES_MAX};
+    const dllm_read_outcome outcome = dllm__file_read(out, folder, name, &limits);
     if (outcome != DLLM_READ_ENTRY) return outcome;
     const char *reason = dllm__entry_parse(&out->entry, out->bytes, out->size);
     return reason ? bad(out, reason) : DLLM_READ_ENTRY;

@@ -22,6 +22,16 @@ typedef struct dllm_read_file {
     const char *reason;   /* why it is IGNORED or BAD, else NULL; valid until the next call */
 } dllm_read_file;
 
+/** Sizes of a file that is read at all. */
+typedef struct dllm_read_limits {
+    size_t least;
+    size_t most;
+} dllm_read_limits;
+
+/** Reads any file of the folder under the same rules, but for what is in it. */
+dllm_read_outcome dllm__file_read(dllm_read_file *out, const dllm_cache_folder *folder,
+                                  const char *name, const dllm_read_limits *limits);
+
 /** Reads `name`: no link followed, a regular file of trusted owner and mode, every digest right. */
 dllm_read_outcome dllm__entry_read(dllm_read_file *out, const dllm_cache_folder *folder,
                                    const char *name);

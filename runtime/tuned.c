@@ -1,12 +1,14 @@
 /* tuned.c - the key of a tuned problem, and the list of what this context knows */
 #include "tuned.h"
 
+#include "plan_file.h"
 #include "status.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct kept {
     struct kept *next;
@@ -15,6 +17,7 @@ typedef struct kept {
 } kept;
 
 struct dllm_tuned_list {
+    dllm_cache_dir dir;   /* of the plan files */
     pthread_mutex_t lock; /* held by prepare alone */
     kept *first;
 };
@@ -26,6 +29,7 @@ dllm_status dllm__tuned_list_create(dllm_tuned_list **out)
         free(created);
         return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for a list of tuned choices");
     }
+    dllm__cache_dir_find(&created->dir);
     *out = created;
     return DLLM_OK;
 }
@@ -106,6 +110,72 @@ static bool find_in_memory(dllm_tuned *out, dllm_tuned_list *list, const char *k
     return entry != NULL;
 }
 
+static bool keep_in_memory(dllm_tuned_list *list, const char *key, const dllm_tuned *tuned)
+{
+    (void)pthread_mutex_lock(&list->lock);
+    kept *entry = find(list, key);
+    if (!entry) {
+        entry = calloc(1, sizeof *entry);
+        if (entry) {
+            memcpy(entry->key, key, strlen(key) + 1);
+            entry->next = list->first;
+            list->first = entry;
+        }
+    }
+    if (entry) entry->tuned = *tuned;
+    (void)pthread_mutex_unlock(&list->lock);
+    return entry != NULL;
+}
+
+/* ---- on disk ---- */
+
+static bool uses_disk(const dllm_tuned_list *list, const dllm_problem *problem)
+{
+    return list->dir.usable && !(problem->prepare & DLLM_PREPARE_NO_DISK);
+}
+
+/* A file that is there and cannot be used is a miss, and a log line. */
+static bool find_on_disk(dllm_tuned *out, const dllm_context *context, const char *key,
+                         dllm_operation operation)
+{
+    dllm_plan_file file;
+    char why[DLLM_WHY_BYTES];
+    const dllm_cache_dir *dir = &context->tuned->dir;
+    bool found = dllm__plan_file_find(&file, dir, context->device.name, key, why);
+    if (found && dllm__tuned_parse(out, file.choice, operation) != DLLM_OK) {
+        (void)snprintf(why, sizeof why, "%s", dllm_last_error());
+        dllm__clear_error();
+        found = false;
+    }
+    if (!found && why[0]) dllm__log(&context->log, "a tuned choice is not used: %s", why);
+    return found;
+}
+
+static void describe_beside(char out[DLLM_PLAN_FILE_BYTES], const dllm_context *context)
+{
+    const time_t now = time(NULL);
+    struct tm parts;
+    char date[32] = "unknown";
+    if (gmtime_r(&now, &parts)) (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    (void)snprintf(out, DLLM_PLAN_FILE_BYTES, "date %s\ndriver %d\nlibrary %s\n", date,
+                   context->device.driver_version, dllm_version());
+}
+
+static bool publish(const dllm_context *context, const char *key, const dllm_tuned *tuned)
+{
+    dllm_plan_file file;
+    char why[DLLM_WHY_BYTES];
+    (void)snprintf(file.key, sizeof file.key, "%s", key);
+    dllm__tuned_text(file.choice, tuned);
+    describe_beside(file.beside, context);
+    const bool published = dllm__plan_file_publish(&context->tuned->dir, &dllm__file_calls,
+                                                   context->device.name, &file, why);
+    if (!published) dllm__log(&context->log, "a tuned choice was not stored: %s", why);
+    return published;
+}
+
+/* ---- found, kept ---- */
+
 bool dllm__tuned_find(dllm_tuned *out, dllm_context *context, const dllm_problem *problem,
                       dllm_device *device)
 {
@@ -114,7 +184,12 @@ bool dllm__tuned_find(dllm_tuned *out, dllm_context *context, const dllm_problem
     if (device->is_cpu || !dllm__may_be_tuned(problem)) return false;
     dllm__tuned_problem(&tuned, problem);
     dllm__tuned_key(key, &tuned, device);
-    if (!find_in_memory(out, context->tuned, key)) return false;
+    if (!find_in_memory(out, context->tuned, key)) {
+        if (!uses_disk(context->tuned, problem) ||
+            !find_on_disk(out, context, key, problem->operation))
+            return false;
+        (void)keep_in_memory(context->tuned, key, out);
+    }
     if (out->choice.family->space->chunked && !device->has_cublas)
         device->has_cublas = dllm__context_cublas(context) == DLLM_OK;
     const bool legal = dllm__check_choice(&out->choice, problem, device) == DLLM_OK;
@@ -126,24 +201,14 @@ bool dllm__tuned_find(dllm_tuned *out, dllm_context *context, const dllm_problem
 }
 
 dllm_status dllm__tuned_keep(dllm_context *context, const dllm_problem *problem,
-                             const dllm_tuned *tuned)
+                             const dllm_tuned *tuned, bool *stored)
 {
-    dllm_tuned_list *list = context->tuned;
     dllm_problem plain;
     char key[DLLM_TUNED_TEXT_BYTES];
     dllm__tuned_problem(&plain, problem);
     dllm__tuned_key(key, &plain, &context->device);
-    (void)pthread_mutex_lock(&list->lock);
-    kept *entry = find(list, key);
-    if (!entry) {
-        entry = calloc(1, sizeof *entry);
-        if (entry) {
-            memcpy(entry->key, key, sizeof key);
-            entry->next = list->first;
-            list->first = entry;
-        }
-    }
-    if (entry) entry->tuned = *tuned;
-    (void)pthread_mutex_unlock(&list->lock);
-    return entry ? DLLM_OK : dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for a tuned choice");
+    if (!keep_in_memory(context->tuned, key, tuned))
+        return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for a tuned choice");
+    if (stored) *stored = uses_disk(context->tuned, problem) && publish(context, key, tuned);
+    return DLLM_OK;
 }

@@ -46,14 +46,17 @@ void dllm__tuned_text(char out[DLLM_TUNED_TEXT_BYTES], const dllm_tuned *tuned);
 dllm_status dllm__tuned_parse(dllm_tuned *out, const char *text, dllm_operation operation);
 
 /**
- * Finds the tuned choice of a problem.
+ * Finds the tuned choice of a problem: in this context, then on disk.
  * device   has_cublas is set when the choice needs cuBLAS and it could be opened. CUDA is current.
  */
 bool dllm__tuned_find(dllm_tuned *out, dllm_context *context, const dllm_problem *problem,
                       dllm_device *device);
 
-/** Keeps a tuned choice for this context's further plans, in place of an older one. */
+/**
+ * Keeps a tuned choice for this context's further plans, in place of an older one.
+ * stored   not NULL: it is published on disk too, unless NO_DISK is asked for; whether it was.
+ */
 dllm_status dllm__tuned_keep(dllm_context *context, const dllm_problem *problem,
-                             const dllm_tuned *tuned);
+                             const dllm_tuned *tuned, bool *stored);
 
 #endif

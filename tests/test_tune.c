@@ -57,10 +57,9 @@ static void answer(void *user, const fake_launch_record *launch)
         memset((char *)argmax + (params->rows * 4 + 255) / 256 * 256, 0, 4);
 }
 
-static void open_context(void)
+/* Another process: what it knows is on disk. */
+static void open_another(void)
 {
-    memset(&device, 0, sizeof device);
-    device.mma_us = device.other_us = 100.0;
     fake_driver_start(&unused_table);
     fake_driver_set_attribute(DLLM_CU_ATTRIBUTE_L2_BYTES, 1 << 20);
     fake_driver_on_launch(answer, NULL);
@@ -68,11 +67,27 @@ static void open_context(void)
     ck_assert_int_eq(dllm_context_create(&context, NULL), DLLM_OK);
 }
 
-static void close_context(void)
+static void close_one(void)
 {
     dllm_context_destroy(context);
     context = NULL;
     ck_assert_int_eq(fake_driver_live(), 0);
+}
+
+static void open_context(void)
+{
+    scratch_make(folder);
+    (void)setenv("DLLM_CACHE_DIR", folder, 1);
+    (void)setenv("DLLM_NVRTC", DLLM_BINARY_DIR "/tests/libfake_nvrtc.so", 1);
+    memset(&device, 0, sizeof device);
+    device.mma_us = device.other_us = 100.0;
+    open_another();
+}
+
+static void close_context(void)
+{
+    close_one();
+    scratch_remove(folder);
 }
 
 static dllm_head_options head_options(uint32_t prepare)
@@ -196,26 +211,47 @@ START_TEST(a_tuned_choice_that_does_not_load_is_dropped)
 {
     device.mma_us = 50.0;
     ck_assert_str_eq(prepare(DLLM_PREPARE_MEASURE).family, "mma");
-    struct dllm_tuned_list *known = context->tuned;
-    context->tuned = NULL;
-    close_context();
-    open_context();
-    struct dllm_tuned_list *unknown = context->tuned;
-    context->tuned = known;
+    close_one();
+    open_another();
     fake_driver_on_image(refuse_mma, NULL);
     const dllm_plan_information information = prepare(0);
     ck_assert_str_eq(information.family, "sm90");
     ck_assert_str_eq(information.choice_source, "rule");
-    dllm__tuned_list_destroy(unknown);
 }
 END_TEST
 
-/* ---- one problem ---- */
+/* ---- another process ---- */
 
-static bool stop_at_once(void *user)
+START_TEST(another_process_measures_and_compiles_nothing)
 {
-    return --*(int *)user < 0;
+    dllm_statistics statistics = DLLM_STATISTICS_INIT;
+    device.mma_us = 50.0;
+    (void)prepare(DLLM_PREPARE_MEASURE);
+    close_one();
+    open_another();
+    const dllm_plan_information information = prepare(DLLM_PREPARE_MEASURE);
+    ck_assert_str_eq(information.family, "mma");
+    ck_assert_str_eq(information.choice_source, "tuned");
+    ck_assert_int_eq(dllm_context_statistics(context, &statistics), DLLM_OK);
+    ck_assert_uint_eq(statistics.measurements, 0);
+    ck_assert_uint_eq(statistics.compiled, 0);
 }
+END_TEST
+
+START_TEST(no_disk_neither_reads_nor_writes)
+{
+    device.mma_us = 50.0;
+    (void)prepare(DLLM_PREPARE_MEASURE | DLLM_PREPARE_NO_DISK);
+    close_one();
+    open_another();
+    ck_assert_str_eq(prepare(0).choice_source, "rule");
+    (void)prepare(DLLM_PREPARE_MEASURE);
+    close_one();
+    open_another();
+    ck_assert_str_eq(prepare(DLLM_PREPARE_NO_DISK).choice_source, "rule");
+    ck_assert_str_eq(prepare(0).choice_source, "tuned");
+}
+END_TEST
 
 static dllm_problem problem_of(int64_t rows)
 {
@@ -224,6 +260,46 @@ static dllm_problem problem_of(int64_t rows)
     ck_assert_int_eq(dllm__head_problem(&problem, &options), DLLM_OK);
     problem.rows_max = rows;
     return problem;
+}
+
+/* A file of this very key, from a version with another tile, or a spoilt one. */
+START_TEST(an_illegal_stored_choice_is_dropped)
+{
+    const dllm_problem problem = problem_of(ROWS_MAX);
+    dllm_tuned tuned = {.median_us = 1.0};
+    bool stored = false;
+    ck_assert_int_eq(dllm__propose(&tuned.choice, dllm__family_find("mma", DLLM_OPERATION_HEAD),
+                                   &problem, &context->device),
+                     DLLM_OK);
+    tuned.choice.tile_rows = 96;
+    ck_assert_int_eq(dllm__tuned_keep(context, &problem, &tuned, &stored), DLLM_OK);
+    ck_assert(stored);
+    ck_assert_str_eq(prepare(0).choice_source, "rule");
+    close_one();
+    open_another();
+    ck_assert_str_eq(prepare(0).choice_source, "rule");
+    ck_assert_str_eq(prepare(DLLM_PREPARE_MEASURE).choice_source, "tuned");
+}
+END_TEST
+
+START_TEST(a_search_cut_short_is_not_stored)
+{
+    dllm_head_options options = head_options(DLLM_PREPARE_MEASURE);
+    dllm_plan *plan = NULL;
+    options.time_limit_ms = 1;
+    ck_assert_int_eq(dllm_head_prepare(&plan, context, &options), DLLM_OK);
+    dllm_plan_destroy(plan);
+    close_one();
+    open_another();
+    ck_assert_str_eq(prepare(0).choice_source, "rule");
+}
+END_TEST
+
+/* ---- one problem ---- */
+
+static bool stop_at_once(void *user)
+{
+    return --*(int *)user < 0;
 }
 
 static dllm_tuning tune(const dllm_tune_options *options)
@@ -300,7 +376,7 @@ START_TEST(a_driver_call_may_fail_anywhere)
     int n = 1;
     bool was_reached = true;
     close_context();
-    for (; was_reached; n += 1 + n / 6) {
+    for (; was_reached; n += 1 + n / 3) {
         dllm_plan *plan = NULL;
         const dllm_head_options options = head_options(DLLM_PREPARE_MEASURE);
         open_context();
@@ -317,23 +393,10 @@ START_TEST(a_driver_call_may_fail_anywhere)
 }
 END_TEST
 
-static void remove_folder(void)
-{
-    scratch_remove(folder);
-}
-
-static void set_environment(void)
-{
-    scratch_make(folder);
-    (void)setenv("DLLM_CACHE_DIR", folder, 1);
-    (void)setenv("DLLM_NVRTC", DLLM_BINARY_DIR "/tests/libfake_nvrtc.so", 1);
-}
-
 int main(void)
 {
     Suite *suite = suite_create("tune");
     TCase *group = tcase_create("prepare");
-    tcase_add_unchecked_fixture(group, set_environment, remove_folder);
     tcase_add_checked_fixture(group, open_context, close_context);
     tcase_add_test(group, measuring_takes_the_fastest);
     tcase_add_test(group, every_bucket_is_tuned);
@@ -344,8 +407,15 @@ int main(void)
     tcase_add_test(group, a_wrong_answer_never_wins);
     tcase_add_test(group, a_tuned_choice_that_does_not_load_is_dropped);
     suite_add_tcase(suite, group);
+    group = tcase_create("another process");
+    tcase_add_checked_fixture(group, open_context, close_context);
+    tcase_add_test(group, another_process_measures_and_compiles_nothing);
+    tcase_add_test(group, no_disk_neither_reads_nor_writes);
+    tcase_add_test(group, an_illegal_stored_choice_is_dropped);
+    tcase_add_test(group, a_search_cut_short_is_not_stored);
+    suite_add_tcase(suite, group);
     group = tcase_create("one problem");
-    tcase_add_unchecked_fixture(group, set_environment, remove_folder);
+    tcase_set_timeout(group, 120);
     tcase_add_checked_fixture(group, open_context, close_context);
     tcase_add_test(group, a_write_beyond_the_outputs_is_seen);
     tcase_add_test(group, a_stop_leaves_nothing_behind);

@@ -9,3 +9,4 @@ dllm_test(test_tune LABEL unit SOURCES test_tune.c fake_driver.c scratch.c
   LIBRARIES -Wl,--wrap=dllm__driver_open)
 add_dependencies(test_tune fake_nvrtc dllm-jit)
 dllm_test(test_tuned LABEL unit SOURCES test_tuned.c)
+dllm_test(test_plan_file LABEL unit SOURCES test_plan_file.c cache_fixture.c scratch.c)
