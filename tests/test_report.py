@@ -80,6 +80,11 @@ class Tables(unittest.TestCase):
         self.assertIn("0.500", text)
         self.assertNotIn("0.700", text)
 
+    def test_the_plain_read_is_a_roof_and_no_head(self):
+        results = [result("read", gbps=4500.0, tflops=0.0), result("sm90", gbps=4400.0)]
+        self.assertEqual([r["what"] for r in report.roofline.heads(results)], ["sm90"])
+        self.assertEqual(report.roofline.rates(results)[0], 4500.0)
+
     def test_results_before_shares_are_read_too(self):
         old = result("sm90")
         for field in ("set", "share"):

@@ -27,8 +27,9 @@ def limit(result, roofs):
 
 
 def heads(results):
-    """Heads of the file's first shape, launches interleaved."""
-    chosen = [r for r in results if r["op"] == "head" and r["method"] == "L"]
+    """Heads of the file's first shape, launches interleaved; the plain read multiplies nothing."""
+    chosen = [r for r in results
+              if r["op"] == "head" and r["method"] == "L" and r["what"] != "read"]
     shape = chosen and (chosen[0]["vocab"], chosen[0]["depth"], chosen[0]["type"])
     return [r for r in chosen if (r["vocab"], r["depth"], r["type"]) == shape]
 
