@@ -50,11 +50,10 @@ float dllm__cpu_gumbel(uint32_t high, uint32_t low)
     return -logf(e);
 }
 
-/* -ln u >= 1 - u >= 2^-n with n leading zeros of 1 - u counted from the point, so G <= n ln 2; the
-   last term is above every rounding of dllm__cpu_gumbel. */
+/* -ln u >= 1 - u >= 2^-n with n leading zeros of 1 - u counted from the point, so G <= n ln 2, and
+   G <= -ln(ln 2) = 0.36651 below the half; the last term is above every rounding of dllm__cpu_gumbel. */
 float dllm__cpu_gumbel_bound(uint32_t high, uint32_t low)
 {
-    const uint64_t u = numerator(high, low);
-    if (u < one / 2) return 0.367f; /* -ln(ln 2) = 0.36651 */
-    return (float)(__builtin_clzll(one - u) - 10) * 0.693148f + 0x1p-10f;
+    const int zeros = __builtin_clzll(one - numerator(high, low)) - 10;
+    return fmaxf((float)zeros * 0.693148f, 0.36652f) + 0x1p-10f;
 }

@@ -16,7 +16,7 @@ int main(int count, char **arguments)
 {
     static const char *const families[] = {"naive", "tiled", "mma", "sm90", "gemm_chunk", NULL};
     /* cuBLAS chooses by shape, so gemm_chunk makes no promise across row counts */
-    const row_suite_setup setup = {0, true, families, 4};
+    const row_suite_setup setup = {0, true, families, 4, 0};
     if (!row_suite_has_device()) return 77;
     Suite *suite = suite_create("gpu_head");
     if (count == 2 && strcmp(arguments[1], "--large") == 0)

@@ -92,7 +92,7 @@ static void find_noise(compared_row *c)
 static uint32_t find_input(compared_row *c)
 {
     const row_problem *p = &c->data->problem;
-    const bool draws = p->outputs & DLLM_OUT_GUMBEL_ID && p->seed;
+    const bool draws = p->outputs & (DLLM_OUT_GUMBEL_ID | DLLM_OUT_GUMBEL_LOGPROB) && p->seed;
     const float t = p->temperature ? p->temperature[c->row] : p->plan_temperature;
     memset(c->masked, 0, (size_t)p->vocab * sizeof *c->masked);
     for (int64_t i = 0; i < p->suppress_count; i++)
@@ -242,5 +242,11 @@ bool row_bits_equal(const row_result *a, int64_t row_a, const row_result *b, int
                                row_output_name(i), value_a, (long long)row_a, value_b,
                                (long long)row_b);
     }
+    for (int i = ROW_CANDIDATE_VALUES; i <= ROW_CANDIDATE_IDS; i++)
+        for (int64_t k = 0; a->data[i] && k < a->candidates; k++)
+            if (!value_matches(row_result_candidate(a, i, row_a, k),
+                               row_result_candidate(b, i, row_b, k), 0))
+                return DLLM_REFUSE(why, "candidate %lld differs in rows %lld and %lld",
+                                   (long long)k, (long long)row_a, (long long)row_b);
     return true;
 }

@@ -49,7 +49,7 @@ static int64_t draw_id(uint64_t *state, const row_problem *p)
 
 static void fill_rows(row_features *out, const row_problem *p, uint64_t *state)
 {
-    static const float temperatures[] = {1, 0.5f, 0.1f, 3, 0, -1.0, NAN, 1e-40f, INFINITY, 1};
+    static const float temperatures[] = {1, 0.5f, 0.1f, 3, 0, -1.0f, NAN, 1e-40f, INFINITY, 1};
     for (int64_t r = 0; r < p->rows; r++) {
         if (out->penalty) {
             out->penalty_id[r] = below(state, 4) ? draw_id(state, p) : -1;

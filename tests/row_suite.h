@@ -15,6 +15,7 @@ typedef struct row_suite_setup {
     bool is_head;
     const char *const *families; /* NULL ends the list */
     int steady_families; /* so many, from the first on, give equal bits at every row count */
+    int64_t draws;       /* of the test of the draw's distribution */
 } row_suite_setup;
 
 /** What the tests run on: opened once, without forking, since a child could not use CUDA. */
