@@ -33,7 +33,7 @@ import dllm_library
 import triton_head
 
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-HALF_STEP = {"bf16": 2.0**-9, "fp16": 2.0**-12}  # relative rounding of a logit of that type
+HALF_STEP = {"bf16": 2.0**-8, "fp16": 2.0**-11}  # relative rounding of a logit of that type
 ROTATED_BYTES = 256 << 20  # above twice the L2 of any GPU so far
 LIMIT_MS, BATCH_MS, BATCH_MAX, SAMPLES_MIN = 2000.0, 0.1, 32, 3
 ROUNDS_A_BACKLOG = 5  # the driver's queue holds 1,024 launches
