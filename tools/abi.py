@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEADER = ROOT / "include/dllm.h"
@@ -128,10 +129,7 @@ def abi_python(found, values):
     """The same as ctypes."""
     constants, structs, functions, enums, callbacks = found
     known = structs, enums, [name for _, name, _ in callbacks]
-    lines = ['"""include/dllm.h as ctypes. Written by tools/abi.py from the header."""', "",
-             "from ctypes import (CFUNCTYPE, Structure, c_char, c_char_p, c_double, c_float, c_int, "
-             "c_int32,", "                    c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p)",
-             ""]
+    lines = []
     lines += [f"{name} = {values[name]}" for name in constants] + [""]
     for result, name, kinds in callbacks:
         shape = ", ".join(ctype(kind, *known) for kind in [result, *kinds])
@@ -143,7 +141,11 @@ def abi_python(found, values):
     for result, name, kinds in functions:
         shape = ", ".join(ctype(kind, *known) for kind in kinds)
         lines.append(f'    "{name}": ({ctype(result, *known)}, [{shape}]),')
-    return "\n".join(lines + ["}", ""])
+    text = "\n".join(lines + ["}", ""])
+    names = sorted({"Structure", *re.findall(r"\b(?:c_\w+|CFUNCTYPE)\b", text)})
+    imports = textwrap.wrap(", ".join(names), 96, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(['"""include/dllm.h as ctypes. Written by tools/abi.py from the header."""', "",
+                      "from ctypes import (", *imports, ")", "", text])
 
 
 def exported(library):

@@ -9,7 +9,9 @@ current stream; memory comes from torch's allocator. Gradients are not computed.
 is, exactly, is docs/numerics.md; errors carry the library's own message.
 """
 
+from ._calls import fused_head, fused_sampler, merge_states
+from ._fields import HeadOutput
 from ._library import DllmError, InvalidArgument, version
-from ._rows import HeadOutput, fused_head, fused_sampler
 
-__all__ = ["DllmError", "HeadOutput", "InvalidArgument", "fused_head", "fused_sampler", "version"]
+__all__ = ["DllmError", "HeadOutput", "InvalidArgument", "fused_head", "fused_sampler", "merge_states",
+           "version"]

@@ -1,7 +1,9 @@
 """include/dllm.h as ctypes. Written by tools/abi.py from the header."""
 
-from ctypes import (CFUNCTYPE, Structure, c_char, c_char_p, c_double, c_float, c_int, c_int32,
-                    c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p)
+from ctypes import (
+    CFUNCTYPE, Structure, c_char, c_char_p, c_double, c_float, c_int, c_int32, c_int64,
+    c_size_t, c_uint32, c_uint64, c_void_p
+)
 
 DLLM_OK = 0
 DLLM_INVALID_ARGUMENT = -1

@@ -3,7 +3,10 @@
 import ctypes
 import pathlib
 
-from dllm_kernels import _abi, _rows
+import numpy as np
+
+from dllm_kernels import _abi, _fields, _plans, fused_sampler
+from dllm_kernels._library import library
 
 TEXT = pathlib.Path(__file__).parents[3] / "tests/abi/dllm.abi"
 
@@ -30,16 +33,24 @@ def bits(prefix):
 
 
 def test_every_output_can_be_asked_for():
-    assert bits("DLLM_OUT_") == {*_rows.OUTPUT_TYPES, "candidates"}
-    fields = {*_rows.HeadOutput._fields}
-    assert fields == {*_rows.OUTPUT_TYPES, "candidate_values", "candidate_ids"}
+    assert bits("DLLM_OUT_") == {*_fields.OUTPUT_TYPES, "candidates"}
+    fields = {*_fields.HeadOutput._fields}
+    assert fields == {*_fields.OUTPUT_TYPES, "candidate_values", "candidate_ids", "state"}
 
 
 def test_every_input_can_be_given():
-    assert bits("DLLM_IN_") <= {*_rows.INPUTS}
+    assert bits("DLLM_IN_") <= {*_fields.INPUTS}
     fields = [name for name, _ in _abi.dllm_head_buffers._fields_]
     after_outputs = fields[fields.index("rows_device"):]
-    assert {*after_outputs} - {"suppress_count"} == {*_rows.INPUTS} - {"row_index"}
+    assert {*after_outputs} - {"suppress_count"} == {*_fields.INPUTS} - {"row_index"}
+
+
+def test_a_state_has_the_librarys_size():
+    logits = np.zeros((1, 300), np.float32)
+    for outputs, candidates in ((("lse",), 0), (("lse", "candidates"), 5)):
+        answer = fused_sampler(logits, outputs=outputs, candidates=candidates, partial_state=True)
+        plan = list(_plans._plans.values())[-1]
+        assert answer.state.shape == (1, library.dllm_plan_state_bytes(plan.handle))
 
 
 def test_every_option_can_be_set():
@@ -47,4 +58,6 @@ def test_every_option_can_be_set():
                   "index_type", "outputs", "inputs", "behaviour", "prepare", "alignment_bytes",
                   "suppress_max"}
     fields = {name for name, _ in _abi.dllm_head_options._fields_}
-    assert fields - structural == {*_rows.NUMBERS, "family", "round_logits"}
+    assert fields - structural == {*_fields.NUMBERS, "family", "round_logits"}
+    keywords = {*_fields.RowOptions.__annotations__} | {"row_index"}
+    assert keywords == {*_fields.INPUTS, *_fields.BITS, *_fields.NUMBERS, "family", "round_logits"}

@@ -22,7 +22,7 @@ try:
 except ImportError:
     import torch
 
-from dllm_kernels import DllmError, _rows, fused_head, fused_sampler  # noqa: E402
+from dllm_kernels import DllmError, _plans, fused_head, fused_sampler  # noqa: E402
 from reference import Reference  # noqa: E402
 
 ALL = ("argmax", "max", "lse", "confidence", "flags")
@@ -158,10 +158,10 @@ def overhead_us(calls=2000, repeats=9):
             return status
         return call
 
-    saved = dict(_rows._plans)
+    saved = dict(_plans._plans)
     try:
         for key, plan in saved.items():
-            _rows._plans[key] = plan._replace(run=timed_run(plan.run))
+            _plans._plans[key] = plan._replace(run=timed_run(plan.run))
         for _ in range(repeats):
             torch.cuda.synchronize()
             inside[0], start = 0.0, time.perf_counter()
@@ -169,7 +169,7 @@ def overhead_us(calls=2000, repeats=9):
                 fused_head(hidden, weight)
             times.append((time.perf_counter() - start - inside[0]) / calls * 1e6)
     finally:
-        _rows._plans.update(saved)
+        _plans._plans.update(saved)
     return statistics.median(times)
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import dllm_kernels
-from dllm_kernels import _rows, fused_head, fused_sampler
+from dllm_kernels import _plans, fused_head, fused_sampler, merge_states
 from reference import Reference
 
-ALL = ("argmax", "max", "lse", "confidence", "flags")
+ALL = ("argmax", "max", "lse", "confidence", "entropy", "second", "second_id", "margin", "flags")
 
 
 def random(seed, *shape, kind=np.float32):
@@ -21,7 +21,7 @@ def same(a, b):
     return all(np.array_equal(x, y) for x, y in zip(a, b) if x is not None)
 
 
-@pytest.mark.parametrize("rows, vocab, depth", [(1, 1, 1), (1, 129, 7), (5, 1000, 64), (130, 33, 20)])
+@pytest.mark.parametrize("rows, vocab, depth", [(1, 2, 1), (1, 129, 7), (5, 1000, 64), (130, 33, 20)])
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
 def test_head_is_near_double_precision(rows, vocab, depth, kind):
     hidden, weight = random(1, rows, depth, kind=kind), random(2, vocab, depth, kind=kind)
@@ -29,7 +29,7 @@ def test_head_is_near_double_precision(rows, vocab, depth, kind):
     Reference(np, hidden.astype(float), weight.astype(float)).check(answer)
 
 
-@pytest.mark.parametrize("rows, vocab", [(1, 1), (3, 129), (70, 5000)])
+@pytest.mark.parametrize("rows, vocab", [(1, 2), (3, 129), (70, 5000)])
 def test_sampler_is_near_double_precision(rows, vocab):
     logits = 5 * random(3, rows, vocab)
     Reference(np, logits=logits.astype(float)).check(fused_sampler(logits, outputs=ALL))
@@ -79,15 +79,89 @@ def test_valid_vocab_masks_and_vocab_offset_shifts():
     assert fused_sampler(logits, valid_vocab=3, vocab_offset=100).argmax.tolist() == [101]
 
 
+def test_target_logprob_is_that_of_the_target():
+    logits, target = 3 * random(3, 20, 300), np.arange(20)
+    reference = Reference(np, logits=logits.astype(float))
+    answer = fused_sampler(logits, outputs=("target_logprob",), target=target)
+    reference.near("target_logprob", answer.target_logprob, *reference.log_probability(target))
+
+
+def test_transforms_are_those_asked_for():
+    logits, bias = 3 * random(3, 9, 300), random(4, 300)
+    scaled = np.float32(0.5) * logits + bias
+    Reference(np, logits=scaled.astype(float)).check(
+        fused_sampler(logits, outputs=ALL, scale=0.5, bias=bias))
+    rounded = logits.astype(np.float16).astype(float)
+    Reference(np, logits=rounded).check(fused_sampler(logits, outputs=ALL, round_logits="float16"))
+
+
+@pytest.mark.parametrize("temperature", [0.7, np.full(9, 0.5, np.float32)])
+def test_tempered_statistics_are_of_the_divided_logits(temperature):
+    logits = 3 * random(3, 9, 300)
+    divisor = float(np.float32(np.max(temperature)))
+    Reference(np, logits=logits.astype(float), temperature=divisor).check(
+        fused_sampler(logits, outputs=ALL, temperature=temperature, tempered=True))
+
+
+def test_suppressed_ids_leave_every_statistic():
+    logits = random(3, 5, 50)
+    logits[:, [7, 30]] = 20
+    answer = fused_sampler(logits, outputs=ALL, suppress=np.array([30, 7]))
+    kept = np.delete(logits, [7, 30], axis=1).astype(float)
+    shifted = answer._replace(**{name: ids - (ids > 7) - (ids > 30) for name, ids in (
+        ("argmax", answer.argmax), ("second_id", answer.second_id))})
+    Reference(np, logits=kept).check(shifted)
+
+
+def test_candidates_come_in_order():
+    logits = np.round(random(3, 6, 40))  # many ties
+    answer = fused_sampler(logits, outputs=("candidates",), candidates=7)
+    order = np.argsort(-logits, axis=1, kind="stable")[:, :7]
+    assert np.array_equal(answer.candidate_ids, order)
+    assert np.array_equal(answer.candidate_values, np.take_along_axis(logits, order, axis=1))
+
+
+def draw(logits, seed, number=0, **options):
+    return fused_sampler(logits, outputs=("gumbel_id", "gumbel_logprob"), seed=np.array([seed]),
+                         draw=np.array([number], np.int32), **options)
+
+
+def test_a_draw_follows_seed_and_number():
+    logits = random(3, 50, 1000)
+    drawn = draw(logits, 5, temperature=1.0)
+    assert same(drawn, draw(logits, 5, temperature=1.0))
+    assert not same(drawn, draw(logits, 6, temperature=1.0))
+    assert not same(drawn, draw(logits, 5, 1, temperature=1.0))
+    assert np.array_equal(draw(logits, 5, temperature=0.0).gumbel_id, logits.argmax(axis=1))
+    reference = Reference(np, logits=logits.astype(float))
+    reference.near("gumbel_logprob", drawn.gumbel_logprob, *reference.log_probability(drawn.gumbel_id))
+
+
+def test_shards_merge_to_the_whole_row():
+    hidden, weight = random(1, 6, 16), random(2, 100, 16)
+    states = [fused_head(hidden, part, outputs=ALL, vocab_offset=first, partial_state=True).state
+              for first, part in ((0, weight[:37]), (37, weight[37:90]), (90, weight[90:]))]
+    merged = merge_states(np.stack(states), 100, outputs=ALL)
+    whole = fused_head(hidden, weight, outputs=ALL)
+    assert same((merged.argmax, merged.second_id, merged.max), (whole.argmax, whole.second_id, whole.max))
+    Reference(np, hidden.astype(float), weight.astype(float)).check(merged)
+
+
+def test_refuses_states_of_another_size():
+    states = np.zeros((2, 3, 63), np.uint8)
+    refuses(ValueError, "wanted uint8 (shards, rows, 64)", merge_states, states, 100)
+    refuses(TypeError, "scale: not a keyword of merge_states", merge_states, states, 100, scale=0.5)
+
+
 def test_a_plan_serves_a_class_of_row_counts():
     weight = random(2, 77, 8)
     fused_head(random(1, 1, 8), weight)
-    before = len(_rows._plans)
+    before = len(_plans._plans)
     for rows in (2, 17, 64):
         fused_head(random(1, rows, 8), weight)
-    assert len(_rows._plans) == before
+    assert len(_plans._plans) == before
     fused_head(random(1, 65, 8), weight)
-    assert len(_rows._plans) == before + 1
+    assert len(_plans._plans) == before + 1
 
 
 def refuses(kind, words, call, *arguments, **keywords):

@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from dllm_kernels import fused_head, fused_sampler  # noqa: E402
+from dllm_kernels import fused_head, fused_sampler, merge_states  # noqa: E402
 from reference import Reference  # noqa: E402
 
 
@@ -50,6 +50,18 @@ def test_compiled_code_holds_the_call_whole():
     for rows in (3, 8, 20):
         hidden, index = random(rows, rows, 16), torch.arange(rows - 1)
         assert same(compiled(hidden, weight, index), step(hidden, weight, index))
+
+
+def test_compiled_code_merges_shards():
+    def sharded(hidden, weight):
+        states = [fused_head(hidden, part, vocab_offset=first, partial_state=True).state
+                  for first, part in ((0, weight[:50]), (50, weight[50:]))]
+        return merge_states(torch.stack(states), 90)
+
+    hidden, weight = random(1, 5, 16), random(2, 90, 16)
+    compiled = torch.compile(sharded, fullgraph=True, backend="aot_eager")
+    assert same(compiled(hidden, weight), sharded(hidden, weight))
+    assert same(sharded(hidden, weight)[:1], fused_head(hidden, weight)[:1])
 
 
 def test_the_operator_keeps_torchs_rules():
