@@ -42,43 +42,67 @@ static void fold_second(dllm_state *state, const dllm_cpu_transform *with,
     state->second_id = with->vocab_offset + block->column + place;
 }
 
-/* One column's score. The bound spares nearly all logarithms: an entry that is no better under it is
-   no better, and of equal scores the lower id, which came before, wins. */
-static void draw(dllm_state *state, float temperature, float z, int64_t id, const uint32_t words[2])
+/* One column's score; NaN and -inf take no part. Of equal scores the lower id, which came before,
+   wins. */
+static void draw(dllm_state *state, float temperature, float z, int64_t id, uint32_t high,
+                 uint32_t low)
 {
-    if (!(fmaf(temperature, dllm__cpu_gumbel_bound(words[0], words[1]), z) > state->score)) return;
-    const float score = fmaf(temperature, dllm__cpu_gumbel(words[0], words[1]), z);
-    if (!(score > state->score)) return;
+    const float score = fmaf(temperature, dllm__cpu_gumbel(high, low), z);
+    if (!(z > -INFINITY && score > state->score)) return;
     state->score = score;
     state->gumbel = z;
     state->gumbel_id = id;
 }
 
-/* NaN, -inf and what cannot win whatever the noise take no part. */
-static bool may_win(const dllm_state *state, float temperature, float z)
+/* Consecutive columns of a block, and the ids that their noise has before the first of them. */
+typedef struct drawn_columns {
+    int begin, end;
+    int skipped; /* 1 where the pair of an odd first id begins before it, else 0 */
+} drawn_columns;
+
+/* What is no better than the best under its bound is no better: that spares nearly all logarithms. */
+static void draw_under(dllm_state *state, const dllm_cpu_row *row, const dllm_cpu_block *block,
+                       const dllm_cpu_noise *noise, drawn_columns columns, int64_t first_id)
 {
-    return z > -INFINITY && fmaf(temperature, DLLM_CPU_GUMBEL_MAX, z) > state->score;
+    for (int i = columns.begin; i < columns.end; i++) {
+        const int n = i - columns.begin + columns.skipped;
+        const int w = n % 2 * 2;
+        if (noise->bound[n] * row->temperature + block->logits[i] > state->score)
+            draw(state, row->temperature, block->logits[i], first_id + i, noise->word[w][n / 2],
+                 noise->word[w + 1][n / 2]);
+    }
+}
+
+static void draw_from_stream(dllm_state *state, const dllm_cpu_transform *with,
+                             const dllm_cpu_row *row, const dllm_cpu_block *block)
+{
+    const int64_t first_id = with->vocab_offset + block->column;
+    drawn_columns columns = {.skipped = (int)(first_id % 2)};
+    dllm_cpu_noise noise;
+    for (; columns.begin < block->count; columns = (drawn_columns){.begin = columns.end}) {
+        const int room = 2 * DLLM_CPU_NOISE_PAIRS - columns.skipped;
+        const int left = block->count - columns.begin;
+        const int count = left < room ? left : room;
+        columns.end = columns.begin + count;
+        with->vector->words(&noise, &row->stream, (uint64_t)(first_id + columns.begin) / 2);
+        with->vector->bound(&noise);
+        if (with->vector->highest(block->logits + columns.begin, noise.bound + columns.skipped,
+                                  count, row->temperature) > state->score)
+            draw_under(state, row, block, &noise, columns, first_id);
+    }
 }
 
 static void fold_draw(dllm_state *state, const dllm_cpu_transform *with, const dllm_cpu_row *row,
                       const dllm_cpu_block *block)
 {
-    const float t = row->temperature;
-    const int64_t first = with->vocab_offset + block->column;
-    uint32_t words[4];
-    int64_t drawn = -1; /* the pair of ids that words belong to */
-    for (int i = 0; i < block->count; i++) {
-        const int64_t id = first + i;
-        const float z = block->logits[i];
-        if (!may_win(state, t, z)) continue;
-        if (row->noise) {
-            draw(state, t, z, id, row->noise + 2 * (block->column + i));
-            continue;
-        }
-        if (drawn != id / 2) dllm__cpu_noise_words(words, &row->stream, (uint64_t)id / 2);
-        drawn = id / 2;
-        draw(state, t, z, id, words + id % 2 * 2);
+    if (!row->noise) {
+        draw_from_stream(state, with, row, block);
+        return;
     }
+    const uint32_t *words = row->noise + 2 * block->column;
+    for (int i = 0; i < block->count; i++)
+        draw(state, row->temperature, block->logits[i], with->vocab_offset + block->column + i,
+             words[2 * i], words[2 * i + 1]);
 }
 
 /* Sums at the row's temperature, with the weighted sum if entropy is asked for. */

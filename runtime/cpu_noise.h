@@ -2,7 +2,8 @@
  * cpu_noise.h - Gumbel noise of an id from a seed and a row key
  *
  * Words of Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
- * 3", SC'11), counted by global id, so that neither range, shard, batch nor plan enters.
+ * 3", SC'11), counted by global id, so that neither range, shard, batch nor plan enters. The
+ * generator itself is one of the vector loops (cpu_vector.h).
  */
 #ifndef DLLM_CPU_NOISE_H
 #define DLLM_CPU_NOISE_H
@@ -16,19 +17,17 @@ typedef struct dllm_cpu_stream {
     uint32_t draw;
 } dllm_cpu_stream;
 
-/** No noise is above this: -ln(-ln u) of the largest u is 36.7368. */
-#define DLLM_CPU_GUMBEL_MAX 36.75f
+enum { DLLM_CPU_NOISE_PAIRS = 64 };
 
-/** One block of the generator: ten rounds. */
-void dllm__cpu_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
-
-/** The words of ids 2 * pair, first two, and 2 * pair + 1, last two. */
-void dllm__cpu_noise_words(uint32_t out[4], const dllm_cpu_stream *stream, uint64_t pair);
+/** Noise of consecutive pairs of ids, in words and as far as that is cheap. */
+typedef struct dllm_cpu_noise {
+    uint32_t word[4]
+                 [DLLM_CPU_NOISE_PAIRS]; /* 0 and 1 of a pair's even id, 2 and 3 of its odd one */
+    float bound[2 *
+                DLLM_CPU_NOISE_PAIRS]; /* by id: t * bound + z, in fp32, is no less than a score */
+} dllm_cpu_noise;
 
 /** G = -ln(-ln u), u = (2 w + 1) / 2^53, w the upper 52 bits of the two words. */
 float dllm__cpu_gumbel(uint32_t high, uint32_t low);
-
-/** No less than dllm__cpu_gumbel of the same words, without a logarithm. */
-float dllm__cpu_gumbel_bound(uint32_t high, uint32_t low);
 
 #endif

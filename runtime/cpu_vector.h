@@ -8,6 +8,7 @@
 #ifndef DLLM_CPU_VECTOR_H
 #define DLLM_CPU_VECTOR_H
 
+#include "cpu_noise.h"
 #include "dllm.h"
 #include "row_params.h"
 
@@ -63,6 +64,13 @@ typedef struct dllm_cpu_vector {
     /* Sums of a block that fold or largest has padded: exp(x) and exp(x) x of x = (z - max) /
        temperature, max finite and no logit above it. A NaN has no mass. */
     dllm_cpu_sums (*weigh)(const float *logits, int count, float max, float temperature);
+
+    /* Words of DLLM_CPU_NOISE_PAIRS pairs of ids, 2 * pair being the first; then their bounds. */
+    void (*words)(dllm_cpu_noise *out, const dllm_cpu_stream *stream, uint64_t pair);
+    void (*bound)(dllm_cpu_noise *noise);
+
+    /* The largest temperature * bound + logit; a NaN is none. */
+    float (*highest)(const float *logits, const float *bounds, int count, float temperature);
 
     /* z = softcap tanh(z / softcap), of a block with room as above. */
     void (*cap)(float *logits, int count, float softcap);

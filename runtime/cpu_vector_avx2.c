@@ -33,4 +33,14 @@ static inline vec widen_fp16(const void *in)
     return (vec)_mm256_cvtph_ps(_mm_loadu_si128(in));
 }
 
+/* 64-bit products: the lower words, and the upper ones */
+static inline bits mul_wide(bits a, uint32_t factor, bits *high)
+{
+    const __m256i all = _mm256_set1_epi32((int)factor);
+    const __m256i even = _mm256_mul_epu32((__m256i)a, all);
+    const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64((__m256i)a, 32), all);
+    *high = (bits)_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+    return a * factor;
+}
+
 #include "cpu_vector_loops.h"

@@ -30,4 +30,14 @@ static inline vec widen_fp16(const void *in)
     return (vec)_mm512_cvtph_ps(_mm256_loadu_si256(in));
 }
 
+/* 64-bit products: the lower words, and the upper ones */
+static inline bits mul_wide(bits a, uint32_t factor, bits *high)
+{
+    const __m512i all = _mm512_set1_epi32((int)factor);
+    const __m512i even = _mm512_mul_epu32((__m512i)a, all);
+    const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64((__m512i)a, 32), all);
+    *high = (bits)_mm512_mask_mov_epi32(_mm512_srli_epi64(even, 32), 0xaaaa, odd);
+    return a * factor;
+}
+
 #include "cpu_vector_loops.h"

@@ -35,4 +35,12 @@ static inline vec widen_fp16(const void *in)
     return (vec)(scaled | special | (w & 0x8000U) << 16);
 }
 
+/* 64-bit products: the lower words, and the upper ones */
+static inline bits mul_wide(bits a, uint32_t factor, bits *high)
+{
+    for (int l = 0; l < LANES; l++)
+        (*high)[l] = (uint32_t)((uint64_t)a[l] * factor >> 32);
+    return a * factor;
+}
+
 #include "cpu_vector_loops.h"

@@ -2,7 +2,7 @@
  * cpu_vector_loops.h - pack, multiply and widen, for one instruction set, and its table
  *
  * Included by the cpu_vector_<set>.c files alone, after LANES, TILE_ROWS, TILE_COLUMNS, vec_fma,
- * vec_max, vec_sum and widen_fp16. A step is 2 * LANES elements of depth. Hidden rows are packed in
+ * vec_max, vec_sum, widen_fp16 and mul_wide. A step is 2 * LANES elements of depth. Hidden rows are packed in
  * groups of TILE_ROWS (the last may be smaller), a group as [step][row][2 * LANES].
  */
 #ifndef DLLM_CPU_VECTOR_LOOPS_H
@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "cpu_vector_fold.h"
+#include "cpu_vector_noise.h"
 
 enum {
     STEP = 2 * LANES,
@@ -281,6 +282,9 @@ const dllm_cpu_vector VECTOR_TABLE = {
     .fold = fold,
     .largest = largest,
     .weigh = weigh,
+    .words = words,
+    .bound = bound,
+    .highest = highest,
     .cap = cap,
 };
 

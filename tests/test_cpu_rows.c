@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { DRAWS = 1 << 12 };
+enum { DRAWS = 1 << 13 };
 
 int main(void)
 {
