@@ -4,7 +4,7 @@
 #include "argument.h"
 #include "plan.h"
 #include "status.h"
-#include "tune.h"
+#include "tuning.h"
 
 static dllm_status check_prepare(dllm_plan **out, const dllm_context *context)
 {

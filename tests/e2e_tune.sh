@@ -45,7 +45,7 @@ prebuild="$tune prebuild --arch sm_90a --set austen"
 # ---- usage
 check help 0 "$tune" --help
 has out 'prebuild'
-for command in doctor prebuild list verify; do
+for command in doctor prebuild tune list verify; do
     check "$command --help" 0 "$tune" $command --help
     has out "usage: dllm-tune $command"
     check "$command with a strange option" 1 "$tune" $command --strange
@@ -54,7 +54,7 @@ done
 check 'no command' 1 "$tune"
 check 'unknown command' 1 "$tune" polish
 has err 'polish is not a command'
-for command in tune capture show stat merge export import trim clear; do
+for command in capture show stat merge export import trim clear; do
     check "$command" 1 "$tune" $command
     has err "$command is not built in this version"
 done

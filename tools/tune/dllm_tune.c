@@ -36,6 +36,26 @@ static const char prebuild_help[] =
     "\nexit status: 0 done, 1 usage, 2 some kernels failed, 4 no compiler,\n"
     "5 the cache folder or one in it cannot be used, 130 interrupted (what was compiled is kept)\n";
 
+static const char tune_help[] =
+    "usage: dllm-tune tune (--set NAME | --shapes FILE | --capture LOG) ... [options]\n"
+    "Measures the choices of kernels on this GPU and keeps the best of each row bucket for every\n"
+    "later plan. Each is kept at once: an interrupt loses one shape at most.\n\n"
+    "  --set NAME      the head of a model; an unknown name lists all\n"
+    "  --shapes FILE   a problem a line: head vocab 126464 depth 4096 [hidden_type bf16]\n"
+    "                  [weight_type bf16] [rows_max 64], or sampler vocab 126464 [logits_type "
+    "bf16]\n"
+    "  --capture LOG   the problems that an application logged\n"
+    "  --rows N        this row count's bucket alone; may be given again\n"
+    "  --device N      ordinal of the GPU (0)\n"
+    "  --patience P    measure, patient or exhaustive (measure)\n"
+    "  --exhaustive    all choices, none dropped: to judge the others by\n"
+    "  --time-limit T  90, 90s, 10m or 1h; shapes that are left stay untuned\n"
+    "  --resume        leave out what is tuned\n"
+    "  --report FILE   a drawing of all candidates, FILE.html or FILE.svg\n"
+    "  --dry-run       say what would be measured\n" COMMON_HELP
+    "\nexit status: 0 done, 1 usage, 2 some failed, 3 no GPU or driver, 4 no compiler,\n"
+    "5 not stored, 6 some stayed untuned (noise, time limit), 130 interrupted (what won is kept)\n";
+
 static const char list_help[] =
     "usage: dllm-tune list [options]\n"
     "Lists the kernels in the cache folder.\n\n" COMMON_HELP
@@ -54,13 +74,21 @@ static const char general_help[] =
     "usage: dllm-tune COMMAND [options]\n\n"
     "  doctor      what the library finds on this machine\n"
     "  prebuild    compile the kernels of an architecture, without a GPU\n"
+    "  tune        measure choices on this GPU and keep the best\n"
     "  list        the kernels in the cache folder\n"
     "  verify      read every entry of the cache folder and check it\n\n"
     "dllm-tune COMMAND --help tells a command's options. Output that could not be written is exit\n"
     "status 2.\n";
 
 /* Letters of the options that a command takes, as bits. */
-enum { TAKES_COMMON = 1, TAKES_DRY_RUN = 2, TAKES_PREBUILD = 4, TAKES_REPAIR = 8 };
+enum {
+    TAKES_COMMON = 1,
+    TAKES_DRY_RUN = 2,
+    TAKES_PREBUILD = 4,
+    TAKES_REPAIR = 8,
+    TAKES_SETS = 16,
+    TAKES_TUNE = 32
+};
 
 static const struct command {
     const char *name;
@@ -69,23 +97,55 @@ static const struct command {
     int takes;
 } commands[] = {
     {"doctor", tune_doctor, doctor_help, TAKES_COMMON},
-    {"prebuild", tune_prebuild, prebuild_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_PREBUILD},
+    {"prebuild", tune_prebuild, prebuild_help,
+     TAKES_COMMON | TAKES_DRY_RUN | TAKES_PREBUILD | TAKES_SETS},
+    {"tune", tune_search, tune_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_SETS | TAKES_TUNE},
     {"list", tune_list, list_help, TAKES_COMMON},
     {"verify", tune_verify, verify_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_REPAIR},
 };
 
 /* Known, and not in this version. */
-static const char *const unbuilt[] = {"tune",   "capture", "show", "stat", "merge",
-                                      "export", "import",  "trim", "clear"};
+static const char *const unbuilt[] = {"capture", "show",   "stat", "merge",
+                                      "export",  "import", "trim", "clear"};
 
-enum { ARCH = 256, SET, JOBS, DRY_RUN, REPAIR, JSON };
+enum {
+    ARCH = 256,
+    SET,
+    JOBS,
+    DRY_RUN,
+    REPAIR,
+    JSON,
+    SHAPES,
+    CAPTURE,
+    ROWS,
+    DEVICE,
+    PATIENCE,
+    EXHAUSTIVE,
+    TIME_LIMIT,
+    RESUME,
+    REPORT
+};
 
 static const struct option long_options[] = {
-    {"arch", required_argument, NULL, ARCH}, {"set", required_argument, NULL, SET},
-    {"jobs", required_argument, NULL, JOBS}, {"dry-run", no_argument, NULL, DRY_RUN},
-    {"repair", no_argument, NULL, REPAIR},   {"json", no_argument, NULL, JSON},
-    {"quiet", no_argument, NULL, 'q'},       {"verbose", no_argument, NULL, 'v'},
-    {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+    {"arch", required_argument, NULL, ARCH},
+    {"set", required_argument, NULL, SET},
+    {"jobs", required_argument, NULL, JOBS},
+    {"dry-run", no_argument, NULL, DRY_RUN},
+    {"repair", no_argument, NULL, REPAIR},
+    {"json", no_argument, NULL, JSON},
+    {"shapes", required_argument, NULL, SHAPES},
+    {"capture", required_argument, NULL, CAPTURE},
+    {"rows", required_argument, NULL, ROWS},
+    {"device", required_argument, NULL, DEVICE},
+    {"patience", required_argument, NULL, PATIENCE},
+    {"exhaustive", no_argument, NULL, EXHAUSTIVE},
+    {"time-limit", required_argument, NULL, TIME_LIMIT},
+    {"resume", no_argument, NULL, RESUME},
+    {"report", required_argument, NULL, REPORT},
+    {"quiet", no_argument, NULL, 'q'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 int tune_fail(int code, const char *format, ...)
@@ -119,14 +179,41 @@ static int add_name(tune_names *names, const char *name)
     return TUNE_DONE;
 }
 
-static int read_jobs(tune_options *out, const char *text)
+static int read_count(int *out, const char *option, const char *text, int least)
 {
     char *end = NULL;
     errno = 0;
-    const long jobs = strtol(text, &end, 10);
-    if (errno || end == text || *end || jobs < 1 || jobs > 1024)
-        return tune_fail(TUNE_USAGE, "--jobs %s is not a number from 1 to 1024", text);
-    out->jobs = (int)jobs;
+    const long count = strtol(text, &end, 10);
+    if (errno || end == text || *end || count < least || count > 1024)
+        return tune_fail(TUNE_USAGE, "--%s %s is not a number from %d to 1024", option, text,
+                         least);
+    *out = (int)count;
+    return TUNE_DONE;
+}
+
+static int read_patience(tune_options *out, const char *text)
+{
+    static const char *const names[] = {"measure", "patient", "exhaustive"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(names[i], text) != 0) continue;
+        out->patience = i;
+        return TUNE_DONE;
+    }
+    return tune_fail(TUNE_USAGE, "--patience %s is not measure, patient or exhaustive", text);
+}
+
+static int read_time(tune_options *out, const char *text)
+{
+    char *end = NULL;
+    errno = 0;
+    const double value = strtod(text, &end);
+    const double unit = strcmp(end, "m") == 0            ? 60.0
+                        : strcmp(end, "h") == 0          ? 3600.0
+                        : !*end || strcmp(end, "s") == 0 ? 1.0
+                                                         : 0.0;
+    if (errno || end == text || !(value * unit > 0.0))
+        return tune_fail(TUNE_USAGE, "--time-limit %s is no time like 90s, 10m or 1h", text);
+    out->time_limit_seconds = value * unit;
     return TUNE_DONE;
 }
 
@@ -135,27 +222,56 @@ static int needs(int option)
 {
     switch (option) {
     case ARCH:
-    case SET:
     case JOBS:
         return TAKES_PREBUILD;
+    case SET:
+        return TAKES_SETS;
     case DRY_RUN:
         return TAKES_DRY_RUN;
     case REPAIR:
         return TAKES_REPAIR;
     default:
-        return TAKES_COMMON;
+        return option >= SHAPES ? TAKES_TUNE : TAKES_COMMON;
     }
+}
+
+static int read_tune_option(tune_options *out, int option, const char *value)
+{
+    switch (option) {
+    case SHAPES:
+        out->shapes = value;
+        break;
+    case CAPTURE:
+        out->capture = value;
+        break;
+    case REPORT:
+        out->report = value;
+        break;
+    case RESUME:
+        out->resume = true;
+        break;
+    case ROWS:
+        return add_name(&out->rows, value);
+    case DEVICE:
+        return read_count(&out->device, "device", value, 0);
+    case TIME_LIMIT:
+        return read_time(out, value);
+    default:
+        return read_patience(out, option == PATIENCE ? value : "exhaustive");
+    }
+    return TUNE_DONE;
 }
 
 static int read_option(tune_options *out, int option, const char *value)
 {
+    if (needs(option) == TAKES_TUNE) return read_tune_option(out, option, value);
     switch (option) {
     case ARCH:
         return add_name(&out->arches, value);
     case SET:
         return add_name(&out->sets, value);
     case JOBS:
-        return read_jobs(out, value);
+        return read_count(&out->jobs, "jobs", value, 1);
     case DRY_RUN:
         out->dry_run = true;
         break;
@@ -215,7 +331,8 @@ static int run(int argc, char **argv)
         if (strcmp(name, unbuilt[i]) == 0)
             return tune_fail(
                 TUNE_USAGE,
-                "%s is not built in this version; doctor, prebuild, list and verify are", name);
+                "%s is not built in this version; doctor, prebuild, tune, list and verify are",
+                name);
     }
     if (name[0]) (void)tune_fail(TUNE_USAGE, "%s is not a command", name);
     (void)fputs(general_help, stderr);

@@ -12,8 +12,10 @@ enum {
     TUNE_DONE = 0,
     TUNE_USAGE = 1,
     TUNE_SOME_FAILED = 2,
+    TUNE_NO_DEVICE = 3,
     TUNE_NO_COMPILER = 4,
     TUNE_NO_CACHE = 5,
+    TUNE_UNTUNED = 6,
     TUNE_INTERRUPTED = 130
 };
 
@@ -34,11 +36,21 @@ typedef struct tune_options {
     int jobs; /* 0: a worker a core */
     tune_names arches;
     tune_names sets;
+    /* of tune */
+    tune_names rows;    /* row counts, none: every bucket */
+    const char *shapes; /* files, NULL: none */
+    const char *capture;
+    const char *report;
+    int device;
+    int patience;              /* a dllm_patience */
+    double time_limit_seconds; /* 0: none */
+    bool resume;
 } tune_options;
 
 /** The subcommands; each returns an exit code. */
 int tune_doctor(const tune_options *options);
 int tune_prebuild(const tune_options *options);
+int tune_search(const tune_options *options);
 int tune_list(const tune_options *options);
 int tune_verify(const tune_options *options);
 

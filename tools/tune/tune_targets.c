@@ -10,7 +10,7 @@
 #include "heads.h"
 #include "shipped.h"
 
-static int fail_unknown_set(const char *name)
+int tune_fail_unknown_set(const char *name)
 {
     int count = 0;
     const dllm_head_set *sets = dllm__head_sets(&count);
@@ -65,7 +65,7 @@ int tune_targets_collect(dllm_kernel_spec **specs, int *count, const tune_option
         return tune_fail(TUNE_USAGE, "prebuild needs --arch; doctor names that of a GPU here");
     for (int i = 0; i < options->sets.count; i++) {
         if (!dllm__head_set_find(options->sets.text[i]))
-            return fail_unknown_set(options->sets.text[i]);
+            return tune_fail_unknown_set(options->sets.text[i]);
     }
     *specs = calloc((size_t)arches->count * DLLM_SHIPPED_MAX, sizeof **specs);
     if (!*specs) return tune_fail(TUNE_SOME_FAILED, "out of memory");

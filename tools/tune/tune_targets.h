@@ -14,4 +14,7 @@
  */
 int tune_targets_collect(dllm_kernel_spec **specs, int *count, const tune_options *options);
 
+/** Says which sets there are; returns TUNE_USAGE. */
+int tune_fail_unknown_set(const char *name);
+
 #endif

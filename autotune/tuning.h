@@ -1,11 +1,11 @@
 /*
- * tune.h - measures the choices of a problem on this device and says which is best
+ * tuning.h - measures the choices of a problem on this device and says which is best
  *
  * Candidates, their kernels compiled side by side, their answers checked, then a search by paired
  * samples. One problem of one row bucket at a time.
  */
-#ifndef DLLM_TUNE_H
-#define DLLM_TUNE_H
+#ifndef DLLM_TUNING_H
+#define DLLM_TUNING_H
 
 #include "candidates.h"
 #include "search.h"

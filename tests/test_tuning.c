@@ -1,15 +1,14 @@
 /*
- * test_tune.c - tuning from candidates to the choice of a plan, over a fake driver with a clock
+ * test_tuning.c - tuning from candidates to the choice of a plan, over a fake driver with a clock
  *
- * The fake device takes the time that a test says for each head kernel, and its combine writes one
- * answer for all rows.
+ * The device takes the time that a test says for each head kernel, and gives one answer for all rows.
  */
 #include "check_suite.h"
 
 #include "fake_driver.h"
-#include "row_params.h"
 #include "scratch.h"
-#include "tune.h"
+#include "timed_device.h"
+#include "tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,53 +16,12 @@
 enum { VOCAB = 4096, DEPTH = 64, ROWS_MAX = 64, BUCKETS = 3 };
 
 static char folder[SCRATCH_BYTES];
-static dllm_driver unused_table;
 static dllm_context *context;
-
-static struct {
-    double mma_us, other_us; /* of the head kernels */
-    double noise;            /* share by which every second millisecond is slower */
-    bool mma_is_wrong;
-    bool writes_too_far;
-    bool last_was_mma;
-} device;
-
-static double time_of(void *user, const fake_launch_record *launch)
-{
-    (void)user;
-    if (strncmp(launch->entry, "head_", 5) != 0) return 1.0;
-    const double us = strcmp(launch->entry, "head_mma") == 0 ? device.mma_us : device.other_us;
-    const bool odd = (long)(fake_driver_clock_us() / 1000.0) % 2;
-    return odd ? us * (1.0 + device.noise) : us;
-}
-
-static void answer(void *user, const fake_launch_record *launch)
-{
-    (void)user;
-    if (strncmp(launch->entry, "head_", 5) == 0)
-        device.last_was_mma = strcmp(launch->entry, "head_mma") == 0;
-    if (strcmp(launch->entry, "combine") != 0) return;
-    const dllm_combine_params *params = launch->parameters[0];
-    int32_t *argmax = params->argmax;
-    const bool is_wrong = device.mma_is_wrong && device.last_was_mma;
-    if (!argmax) return;
-    for (int64_t r = 0; r < params->rows; r++) {
-        argmax[r] = is_wrong ? 6 : 5;
-        if (params->lse) params->lse[r] = 2.0f;
-        if (params->confidence) params->confidence[r] = 0.5f;
-    }
-    /* rows fill whole guards here, so that the next byte is one */
-    if (device.writes_too_far && device.last_was_mma)
-        memset((char *)argmax + (params->rows * 4 + 255) / 256 * 256, 0, 4);
-}
 
 /* Another process: what it knows is on disk. */
 static void open_another(void)
 {
-    fake_driver_start(&unused_table);
-    fake_driver_set_attribute(DLLM_CU_ATTRIBUTE_L2_BYTES, 1 << 20);
-    fake_driver_on_launch(answer, NULL);
-    fake_driver_on_time(time_of, NULL);
+    timed_device_start();
     ck_assert_int_eq(dllm_context_create(&context, NULL), DLLM_OK);
 }
 
@@ -79,8 +37,7 @@ static void open_context(void)
     scratch_make(folder);
     (void)setenv("DLLM_CACHE_DIR", folder, 1);
     (void)setenv("DLLM_NVRTC", DLLM_BINARY_DIR "/tests/libfake_nvrtc.so", 1);
-    memset(&device, 0, sizeof device);
-    device.mma_us = device.other_us = 100.0;
+    timed_device_reset();
     open_another();
 }
 
@@ -124,7 +81,7 @@ static uint64_t measurements(void)
 
 START_TEST(measuring_takes_the_fastest)
 {
-    device.mma_us = 50.0;
+    timed_device.mma_us = 50.0;
     ck_assert_str_eq(prepare(0).family, "sm90");
     ck_assert_uint_eq(measurements(), 0);
     const dllm_plan_information tuned = prepare(DLLM_PREPARE_MEASURE);
@@ -139,7 +96,7 @@ START_TEST(every_bucket_is_tuned)
 {
     const dllm_head_options options = head_options(DLLM_PREPARE_MEASURE);
     dllm_plan *plan = NULL;
-    device.mma_us = 50.0;
+    timed_device.mma_us = 50.0;
     ck_assert_int_eq(dllm_head_prepare(&plan, context, &options), DLLM_OK);
     for (int i = 0; i < plan->entry_count; i++)
         ck_assert_str_eq(plan->entries[i].choice.family->name, "mma");
@@ -149,7 +106,7 @@ END_TEST
 
 START_TEST(what_is_tuned_is_not_measured_again)
 {
-    device.mma_us = 50.0;
+    timed_device.mma_us = 50.0;
     (void)prepare(DLLM_PREPARE_MEASURE);
     const uint64_t before = measurements();
     ck_assert_str_eq(prepare(DLLM_PREPARE_MEASURE).family, "mma");
@@ -160,7 +117,7 @@ END_TEST
 
 START_TEST(deterministic_ignores_what_was_measured)
 {
-    device.mma_us = 50.0;
+    timed_device.mma_us = 50.0;
     (void)prepare(DLLM_PREPARE_MEASURE);
     const dllm_plan_information information = prepare(DLLM_PREPARE_DETERMINISTIC);
     ck_assert_str_eq(information.family, "sm90");
@@ -184,8 +141,8 @@ END_TEST
 
 START_TEST(a_noisy_device_changes_nothing)
 {
-    device.mma_us = 20.0;
-    device.noise = 1.0;
+    timed_device.mma_us = 20.0;
+    timed_device.noise = 1.0;
     const dllm_plan_information information = prepare(DLLM_PREPARE_MEASURE);
     ck_assert_str_eq(information.choice_source, "rule");
     ck_assert_str_eq(information.family, "sm90");
@@ -194,8 +151,8 @@ END_TEST
 
 START_TEST(a_wrong_answer_never_wins)
 {
-    device.mma_us = 10.0;
-    device.mma_is_wrong = true;
+    timed_device.mma_us = 10.0;
+    timed_device.mma_is_wrong = true;
     ck_assert_str_eq(prepare(DLLM_PREPARE_MEASURE).family, "sm90");
 }
 END_TEST
@@ -209,7 +166,7 @@ static dllm_cu_result refuse_mma(void *user, const void *image)
 /* What worked where it was tuned must not fail a call here. */
 START_TEST(a_tuned_choice_that_does_not_load_is_dropped)
 {
-    device.mma_us = 50.0;
+    timed_device.mma_us = 50.0;
     ck_assert_str_eq(prepare(DLLM_PREPARE_MEASURE).family, "mma");
     close_one();
     open_another();
@@ -225,7 +182,7 @@ END_TEST
 START_TEST(another_process_measures_and_compiles_nothing)
 {
     dllm_statistics statistics = DLLM_STATISTICS_INIT;
-    device.mma_us = 50.0;
+    timed_device.mma_us = 50.0;
     (void)prepare(DLLM_PREPARE_MEASURE);
     close_one();
     open_another();
@@ -240,7 +197,7 @@ END_TEST
 
 START_TEST(no_disk_neither_reads_nor_writes)
 {
-    device.mma_us = 50.0;
+    timed_device.mma_us = 50.0;
     (void)prepare(DLLM_PREPARE_MEASURE | DLLM_PREPARE_NO_DISK);
     close_one();
     open_another();
@@ -314,8 +271,8 @@ static dllm_tuning tune(const dllm_tune_options *options)
 START_TEST(a_write_beyond_the_outputs_is_seen)
 {
     const dllm_tune_options options = {.patience = DLLM_PATIENCE_MEASURE};
-    device.mma_us = 10.0;
-    device.writes_too_far = true;
+    timed_device.mma_us = 10.0;
+    timed_device.mma_writes_too_far = true;
     dllm_tuning tuning = tune(&options);
     int failed = 0;
     for (int i = 0; i < tuning.count; i++) {
@@ -334,7 +291,7 @@ START_TEST(a_stop_leaves_nothing_behind)
     for (int steps = 0; steps < 400; steps += 37) {
         int left = steps;
         const dllm_tune_options options = {.stopped = stop_at_once, .user = &left};
-        device.mma_us = 50.0;
+        timed_device.mma_us = 50.0;
         dllm_tuning tuning = tune(&options);
         const bool finished = tuning.verdict == DLLM_VERDICT_WON;
         ck_assert(finished || tuning.verdict == DLLM_VERDICT_STOPPED);
@@ -395,7 +352,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("tune");
+    Suite *suite = suite_create("tuning");
     TCase *group = tcase_create("prepare");
     tcase_add_checked_fixture(group, open_context, close_context);
     tcase_add_test(group, measuring_takes_the_fastest);

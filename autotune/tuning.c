@@ -1,5 +1,5 @@
-/* tune.c - candidates, kernels, answers, search: one problem after the other */
-#include "tune.h"
+/* tuning.c - candidates, kernels, answers, search: one problem after the other */
+#include "tuning.h"
 
 #include "estimate.h"
 #include "kernel_crew.h"

@@ -1,0 +1,26 @@
+/*
+ * timed_device.h - the fake driver as a device for tuners: a time for each head, one answer for all
+ */
+#ifndef TIMED_DEVICE_H
+#define TIMED_DEVICE_H
+
+#include <stdbool.h>
+
+/** What a test says; all zero but the two times, 100 us, after timed_device_reset. */
+typedef struct timed_device_state {
+    double mma_us, other_us; /* of the head kernels */
+    double noise;            /* share by which every second millisecond is slower */
+    bool mma_is_wrong;       /* its answers are */
+    bool mma_writes_too_far; /* behind the argmax of the last row */
+    int signal_at;           /* launch at which SIGINT comes, 0 = never */
+    int launches;
+} timed_device_state;
+
+extern timed_device_state timed_device;
+
+void timed_device_reset(void);
+
+/** Starts the fake driver with a small L2 and these answers and times: a process begins. */
+void timed_device_start(void);
+
+#endif
