@@ -19,7 +19,8 @@ enum {
     CHUNK_ELEMENTS = 13 << 20, /* 52 MiB of logits */
     CHUNK_ROWS = 1408,
     COLUMNS_AN_SM = 32,
-    CHUNKS_MAX = 1024 /* merged into one state one after the other */
+    COLUMNS_STEP = 16, /* cuBLAS is slow, or refuses, where rows of the result are ragged */
+    CHUNKS_MAX = 1024  /* merged into one state one after the other */
 };
 
 static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
@@ -44,7 +45,7 @@ static void propose(const dllm_problem *problem, const dllm_device *device, dllm
     choice->chunk_rows = (int)(rows < CHUNK_ROWS ? rows : CHUNK_ROWS);
     const int64_t wave = (int64_t)COLUMNS_AN_SM * device->multiprocessors;
     int64_t columns = CHUNK_ELEMENTS / choice->chunk_rows;
-    if (columns > wave) columns -= columns % wave;
+    columns -= columns % (columns > wave ? wave : COLUMNS_STEP);
     choice->chunk_vocab = (int)(columns < problem->valid_vocab ? columns : problem->valid_vocab);
     choice->tile_rows = choice->chunk_rows;
     choice->tile_vocab = choice->chunk_vocab;
@@ -74,6 +75,15 @@ static size_t workspace_bytes(const dllm_problem *problem, const dllm_choice *ch
            DLLM_GEMM_SCRATCH_BYTES + dllm__round_256(logits);
 }
 
+/* Columns of the last chunk's product, if it is not whole: in steps, for which it begins at columns that
+   the chunk before it has folded. */
+static int last_columns(const dllm_problem *problem, const dllm_choice *choice)
+{
+    const int64_t left = problem->valid_vocab % choice->chunk_vocab;
+    const int64_t stepped = (left + COLUMNS_STEP - 1) / COLUMNS_STEP * COLUMNS_STEP;
+    return (int)(stepped < choice->chunk_vocab ? stepped : choice->chunk_vocab);
+}
+
 static dllm_status prepare(dllm_plan *plan, dllm_plan_entry *entry)
 {
     const int element_bytes = dllm__type_bytes(plan->problem.weight_type);
@@ -81,6 +91,7 @@ static dllm_status prepare(dllm_plan *plan, dllm_plan_entry *entry)
     const dllm_gemm_shape shape = {.type = plan->problem.weight_type,
                                    .rows = entry->choice.chunk_rows,
                                    .columns = entry->choice.chunk_vocab,
+                                   .last_columns = last_columns(&entry->problem, &entry->choice),
                                    .depth = (int)plan->problem.depth,
                                    .alignment_bytes =
                                        alignment > element_bytes ? alignment : element_bytes};
@@ -98,11 +109,14 @@ static dllm_status run_chunk(const dllm_plan *plan, const dllm_plan_entry *entry
     const int64_t left = problem->valid_vocab - column_begin;
     dllm_gemm_call product = *rows_product;
     dllm_logits_block fold = *rows;
-    product.columns = (int)(left < choice->chunk_vocab ? left : choice->chunk_vocab);
-    product.weight =
-        (const char *)product.weight + column_begin * product.weight_stride * weight_bytes;
+    const bool whole = left >= choice->chunk_vocab;
+    product.columns = whole ? choice->chunk_vocab : last_columns(problem, choice);
+    fold.columns = (int)(whole ? choice->chunk_vocab : left);
+    const int again = product.columns - fold.columns; /* folded with the chunk before */
+    product.weight = (const char *)product.weight +
+                     (column_begin - again) * product.weight_stride * weight_bytes;
     DLLM_TRY(dllm__gemm_run(entry->gemm, &product, stream));
-    fold.columns = product.columns;
+    fold.logits = product.logits + again;
     fold.column_begin = column_begin;
     fold.continues = column_begin > 0;
     return dllm__launch_sampler(plan, entry, call, &fold, stream);

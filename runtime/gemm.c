@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-enum { BUCKETS_MAX = 32, CANDIDATES = 8 };
+enum { BUCKETS_MAX = 32, CANDIDATES = 8, WHOLE = 0, LAST = 1, WIDTHS = 2 };
 
 struct dllm_gemm {
     const dllm_context *context;
@@ -20,7 +20,7 @@ struct dllm_gemm {
     int bucket_count;
     struct {
         int rows; /* most rows this algorithm serves */
-        dllm_blas_algorithm algorithm;
+        dllm_blas_algorithm algorithm[WIDTHS];
     } buckets[BUCKETS_MAX];
 };
 
@@ -69,7 +69,8 @@ dllm_status dllm__gemm_run(const dllm_gemm *gemm, const dllm_gemm_call *call, dl
     int bucket = 0;
     while (bucket + 1 < gemm->bucket_count && gemm->buckets[bucket].rows < call->rows)
         bucket++;
-    return multiply(gemm, call, &gemm->buckets[bucket].algorithm, stream);
+    const int width = call->columns == gemm->shape.columns ? WHOLE : LAST;
+    return multiply(gemm, call, &gemm->buckets[bucket].algorithm[width], stream);
 }
 
 /* Sums are never reduced in a type narrower than fp32: the result is fp32 and so is the scratch. */
@@ -126,9 +127,13 @@ static dllm_status fill_buckets(dllm_gemm *gemm, dllm_blas_object preference, dl
         if (rows > gemm->shape.rows) rows = gemm->shape.rows;
         call->rows = rows;
         gemm->buckets[gemm->bucket_count].rows = rows;
-        dllm_blas_algorithm *algorithm = &gemm->buckets[gemm->bucket_count].algorithm;
-        DLLM_TRY(choose_algorithm(algorithm, gemm, preference, call));
-        DLLM_TRY(multiply(gemm, call, algorithm, NULL));
+        for (int width = WHOLE; width < WIDTHS; width++) {
+            dllm_blas_algorithm *algorithm = &gemm->buckets[gemm->bucket_count].algorithm[width];
+            call->columns = width == WHOLE ? gemm->shape.columns : gemm->shape.last_columns;
+            if (call->columns == 0) continue;
+            DLLM_TRY(choose_algorithm(algorithm, gemm, preference, call));
+            DLLM_TRY(multiply(gemm, call, algorithm, NULL));
+        }
         gemm->bucket_count++;
         if (rows == gemm->shape.rows) break;
     }
@@ -159,7 +164,6 @@ static dllm_status lay_out(dllm_gemm_call *call, dllm_cu_pointer *memory, const 
     call->logits = (float *)(void *)(base + DLLM_GEMM_SCRATCH_BYTES + weight_bytes + hidden_bytes);
     call->weight_stride = call->hidden_stride = stride;
     call->logits_stride = columns;
-    call->columns = shape->columns;
     return DLLM_OK;
 }
 

@@ -12,9 +12,10 @@ typedef struct dllm_gemm dllm_gemm;
 
 /** What the algorithms are chosen for. */
 typedef struct dllm_gemm_shape {
-    dllm_type type; /* of hidden and weight */
-    int rows;       /* most rows of a chunk */
-    int columns;    /* vocabulary columns of a chunk */
+    dllm_type type;   /* of hidden and weight */
+    int rows;         /* most rows of a chunk */
+    int columns;      /* vocabulary columns of a chunk */
+    int last_columns; /* of the last one, if that has fewer; 0: it has not */
     int depth;
     int alignment_bytes; /* of hidden and weight rows; the logits keep 16 */
 } dllm_gemm_shape;
@@ -29,13 +30,15 @@ typedef struct dllm_gemm_call {
     int64_t weight_stride;
     int64_t logits_stride;
     int rows;    /* 1 .. shape.rows */
-    int columns; /* 1 .. shape.columns */
+    int columns; /* shape.columns or shape.last_columns */
 } dllm_gemm_call;
 
 enum { DLLM_GEMM_SCRATCH_BYTES = 8 << 20 };
 
 /**
- * Chooses one algorithm a power of two of rows and runs each once, so that later runs load nothing.
+ * Chooses an algorithm for each power of two of rows and each number of columns, for an algorithm need
+ * not take other columns than those it was proposed for, and runs each once, so that later runs load
+ * nothing.
  * The context is current and its cuBLAS open; device memory is taken for the duration.
  * Status   DLLM_UNSUPPORTED if cuBLAS has no algorithm for the shape
  */
