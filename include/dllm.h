@@ -446,7 +446,9 @@ typedef struct dllm_head_buffers {
  *          asynchronous on stream, safe in graph capture. On the CPU it returns when it is done;
  *          of several callers at once one has the worker threads, others compute in their own.
  * Values   NaN and infinities: DLLM_FLAG_NONFINITE and DLLM_FLAG_EMPTY. A row whose row_index is
- *          outside the source: argmax 0, floats NaN, DLLM_FLAG_ROW. A written id is in range.
+ *          outside the source: argmax 0, floats NaN, DLLM_FLAG_ROW. A written id is in range, or -1
+ *          where there is none: second_id, and candidates behind the last (value -inf) and of a row
+ *          with DLLM_FLAG_NONFINITE or DLLM_FLAG_ROW (values NaN).
  */
 DLLM_API dllm_status dllm_head_run(const dllm_plan *plan, const dllm_head_buffers *buffers,
                                    dllm_stream stream);

@@ -66,10 +66,10 @@ static void draw_under(dllm_state *state, const dllm_cpu_row *row, const dllm_cp
 {
     for (int i = columns.begin; i < columns.end; i++) {
         const int n = i - columns.begin + columns.skipped;
-        const int w = n % 2 * 2;
+        const int pair = n / 2, high = n % 2 ? 2 : 0;
         if (noise->bound[n] * row->temperature + block->logits[i] > state->score)
-            draw(state, row->temperature, block->logits[i], first_id + i, noise->word[w][n / 2],
-                 noise->word[w + 1][n / 2]);
+            draw(state, row->temperature, block->logits[i], first_id + i, noise->word[high][pair],
+                 noise->word[high + 1][pair]);
     }
 }
 
@@ -100,9 +100,9 @@ static void fold_draw(dllm_state *state, const dllm_cpu_transform *with, const d
         return;
     }
     const uint32_t *words = row->noise + 2 * block->column;
-    for (int i = 0; i < block->count; i++)
+    for (int i = 0; i < block->count; i++, words += 2)
         draw(state, row->temperature, block->logits[i], with->vocab_offset + block->column + i,
-             words[2 * i], words[2 * i + 1]);
+             words[0], words[1]);
 }
 
 /* Sums at the row's temperature, with the weighted sum if entropy is asked for. */

@@ -37,11 +37,16 @@ SPECIALISED vec exp_nonpositive(vec t)
     return p * (vec)(half << 23) * (vec)((exponent - half) << 23);
 }
 
-/* The largest logit that is not NaN, its lowest column, the lowest NaN's column. */
-static dllm_row_state largest(float *logits, int count)
+static void pad(float *logits, int count)
 {
     for (int i = count; i % LANES; i++)
         logits[i] = -INFINITY;
+}
+
+/* The largest logit that is not NaN, its lowest column, the lowest NaN's column. */
+static dllm_row_state largest(float *logits, int count)
+{
+    pad(logits, count);
     vec best = broadcast(-INFINITY);
     bits column = {0}, index = {0}, nan_seen = {0};
     for (int l = 0; l < LANES; l++)

@@ -60,9 +60,10 @@ static void bound(dllm_cpu_noise *noise)
     for (uint32_t p = 0; p < DLLM_CPU_NOISE_PAIRS; p += LANES) {
         const vec even = noise_bound(load_bits(&noise->word[0][p]));
         const vec odd = noise_bound(load_bits(&noise->word[2][p]));
-        for (uint32_t l = 0; l < LANES; l++) {
-            noise->bound[2 * (p + l)] = even[l];
-            noise->bound[2 * (p + l) + 1] = odd[l];
+        float *out = &noise->bound[2 * (size_t)p];
+        for (size_t l = 0; l < LANES; l++) {
+            out[2 * l] = even[l];
+            out[2 * l + 1] = odd[l];
         }
     }
 }

@@ -1,6 +1,7 @@
 # Rows: the case files, random shapes and the model's own rows, on the CPU and on a GPU
 if(TARGET row_check)
-  set(suite row_suite.c row_driver.c row_shards.c row_draws.c row_shapes.c row_features.c compare.c reference.c reference_noise.c)
+  set(suite row_suite.c row_bits.c row_fixture.c row_driver.c row_shards.c row_draws.c row_shapes.c
+    row_features.c compare.c reference.c reference_noise.c)
 
   dllm_test(test_row_cases LABEL unit SOURCES test_row_cases.c compare.c reference.c reference_noise.c
     LIBRARIES row_check)

@@ -123,6 +123,11 @@ START_TEST(seed_key_and_id_choose_the_words)
 }
 END_TEST
 
+static float noise_of(const dllm_cpu_noise *noise, int i, uint32_t low)
+{
+    return dllm__cpu_gumbel(noise->word[i % 2 ? 2 : 0][i / 2], low);
+}
+
 /* A bound that is too low would lose winners. */
 START_TEST(no_noise_is_above_its_bound)
 {
@@ -133,8 +138,7 @@ START_TEST(no_noise_is_above_its_bound)
             cpu_case_vector(v)->words(&noise, &stream, pair);
             cpu_case_vector(v)->bound(&noise);
             for (int i = 0; i < 2 * DLLM_CPU_NOISE_PAIRS; i++)
-                ck_assert(noise.bound[i] > dllm__cpu_gumbel(noise.word[i % 2 * 2][i / 2],
-                                                            noise.word[i % 2 * 2 + 1][i / 2]));
+                ck_assert(noise.bound[i] > noise_of(&noise, i, noise.word[i % 2 ? 3 : 1][i / 2]));
         }
 }
 END_TEST
@@ -152,7 +156,7 @@ START_TEST(a_bound_holds_for_every_exponent)
         }
         cpu_case_vector(v)->bound(&noise);
         for (int i = 0; i < 2 * DLLM_CPU_NOISE_PAIRS; i++)
-            ck_assert(noise.bound[i] > dllm__cpu_gumbel(noise.word[i % 2 * 2][i / 2], UINT32_MAX));
+            ck_assert(noise.bound[i] > noise_of(&noise, i, UINT32_MAX));
     }
 }
 END_TEST
