@@ -44,13 +44,12 @@ class TorchArrays:
         self.dtypes = {name: dtype for dtype, name in self.names.items()}
 
     def view(self, tensor) -> View:
-        device = tensor.device
-        if device.type != "cpu" and device.type != "cuda":
-            raise ValueError(f"device {device} is not cpu or cuda")
+        if not (tensor.is_cuda or tensor.is_cpu):
+            raise ValueError(f"device {tensor.device} is not cpu or cuda")
         dtype = tensor.dtype
+        # get_device() is -1 on the CPU, as DLLM_DEVICE_CPU
         return View(tensor.data_ptr(), tensor.shape, tensor.stride(),
-                    self.names.get(dtype) or str(dtype), dtype.itemsize,
-                    device.index if device.type == "cuda" else _abi.DLLM_DEVICE_CPU)
+                    self.names.get(dtype) or str(dtype), dtype.itemsize, tensor.get_device())
 
     def empty(self, shape, kind: str, like):
         return torch.empty(shape, dtype=self.dtypes[kind], device=like.device)

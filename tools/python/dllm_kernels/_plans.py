@@ -59,10 +59,10 @@ def enqueue(plan: Plan, buffers, like: Any, rows: int, device: int) -> dict[str,
     """Makes outputs and workspace beside `like`, and runs; returns the outputs by field."""
     kind, answer = kind_of(like), {}
     for field, element, columns in plan.fields:
-        answer[field] = kind.empty((rows, columns) if columns else (rows,), element, like)
+        answer[field] = kind.empty((rows, columns) if columns else rows, element, like)
         setattr(buffers, field, kind.pointer(answer[field]))
     if plan.workspace_bytes:
-        workspace = kind.empty((plan.workspace_bytes,), "uint8", like)
+        workspace = kind.empty(plan.workspace_bytes, "uint8", like)
         buffers.workspace = kind.pointer(workspace)
         buffers.workspace_bytes = plan.workspace_bytes
     # The workspace goes back to the caller's allocator here, which hands it on in stream order.
