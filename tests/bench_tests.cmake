@@ -17,10 +17,4 @@ if(Python3_FOUND)
   add_test(NAME test_report
     COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/test_report.py)
   set_tests_properties(test_report PROPERTIES LABELS unit TIMEOUT 60)
-  # a sanitized library cannot be loaded by an interpreter that is not
-  if(NOT DLLM_SANITIZE)
-    add_test(NAME test_dllm_library COMMAND ${Python3_EXECUTABLE} -B
-      ${CMAKE_CURRENT_SOURCE_DIR}/test_dllm_library.py $<TARGET_FILE:dllm>)
-    set_tests_properties(test_dllm_library PROPERTIES LABELS unit TIMEOUT 60)
-  endif()
 endif()

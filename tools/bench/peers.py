@@ -9,7 +9,7 @@ usage: tools/bench/peers.py [options]
   --depth N       depth (4096)
   --type TYPE     bf16 or fp16 (bf16)
   --takers LIST   cublas, torch, torch.compile, triton, dllm (all; dllm needs --ours)
-  --ours FILE     libdllm.so: the library takes part, in the same process and interleaved
+  --ours FILE     libdllm.so: its Python package takes part, in the same process and interleaved
   --method M      L launches interleaved, B bursts interleaved (L)
   --samples N     samples of a taker, fewer where it is slow (L 30, B 5)
   --burst MS      length of a burst (150)
@@ -23,14 +23,17 @@ import argparse
 import datetime
 import json
 import math
+import os
+import pathlib
 import statistics
 import subprocess
 import sys
 
 import torch
 
-import dllm_library
 import triton_head
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 HALF_STEP = {"bf16": 2.0**-8, "fp16": 2.0**-11}  # relative rounding of a logit of that type
@@ -100,7 +103,7 @@ class Taker:
 
     def __init__(self, name, run):
         self.name, self.run, self.ms, self.batch = name, run, [], 1
-        self.own_bytes = self.workspace_bytes = 0
+        self.workspace_bytes = 0
 
 
 def product_taker(work):
@@ -128,35 +131,19 @@ def triton_taker(work):
     return taker
 
 
-def library_taker(library, work):
-    """The library on torch's memory and stream."""
-    if work.op == "head":
-        plan = library.head(work.kind, work.rows, work.vocab, work.depth)
-    else:
-        plan = library.sampler(work.kind, work.rows, work.vocab)
-    workspace = torch.empty(max(plan.workspace_bytes, 1), dtype=torch.uint8, device="cuda")
-    argmax = torch.empty(work.rows, dtype=torch.int32, device="cuda")
-    lse, confidence = (torch.empty(work.rows, dtype=torch.float32, device="cuda")
-                       for _ in range(2))
-    buffers = plan.buffers
-    buffers.workspace, buffers.workspace_bytes = workspace.data_ptr(), plan.workspace_bytes
-    buffers.argmax, buffers.lse = argmax.data_ptr(), lse.data_ptr()
-    buffers.confidence = confidence.data_ptr()
+def library_taker(path, work):
+    """The library as a PyTorch user calls it, by its Python package."""
+    os.environ["DLLM_LIBRARY"] = path  # read when the package is first imported
+    import dllm_kernels
+
+    call = dllm_kernels.fused_head if work.op == "head" else dllm_kernels.fused_sampler
 
     def once(turn):
-        operands = [operand.data_ptr() for operand in work.operands(turn)]
-        if work.op == "head":
-            buffers.hidden, buffers.weight = operands
-        else:
-            buffers.logits = operands[0]
-        plan.run(torch.cuda.current_stream().cuda_stream)
-        return argmax, lse, confidence
+        answer = call(*work.operands(turn), ids="int32")
+        return answer.argmax, answer.lse, answer.confidence
 
     taker = Taker("dllm", once)
     taker.rounds_logits = False
-    taker.own_bytes = plan.workspace_bytes  # taken once: the peak of a run does not show it
-    taker.keep = workspace
-    taker.close = plan.close
     return taker
 
 
@@ -188,7 +175,7 @@ def measure_memory(taker):
     torch.cuda.reset_peak_memory_stats()
     taker.run(0)
     torch.cuda.synchronize()
-    taker.workspace_bytes = torch.cuda.max_memory_allocated() - before + taker.own_bytes
+    taker.workspace_bytes = torch.cuda.max_memory_allocated() - before
 
 
 def timed(taker, runs, turn):
@@ -340,8 +327,6 @@ def main(arguments):
         print("peers.py: there is no CUDA device", file=sys.stderr)
         return 3
     torch.cuda.init()
-    torch.zeros(1, device="cuda")  # makes the primary context that the library takes too
-    library = dllm_library.Library(options.ours) if options.ours else None
     where = place()
     print(f"# {where['device']}, driver {where['driver']}, limits {where['clocks']}, torch "
           f"{where['torch']}, Triton {where['triton']}\n# {where['date']}, {where['command']}")
@@ -351,16 +336,13 @@ def main(arguments):
     results = []
     for rows in options.rows:
         work = Work(options.op, rows, options.vocab, options.depth, options.type)
-        takers = take_part(work, options.takers, library)
+        takers = take_part(work, options.takers, options.ours)
         if takers:
             measure(takers, options.samples or default_samples, options.burst)
         baseline = next((taker for taker in takers if taker.name == "cublas"), None)
         for taker in takers:
             results.append(result_of(work, taker, baseline, options.method, where))
             report(results[-1])
-            if hasattr(taker, "close"):
-                torch.cuda.synchronize()
-                taker.close()
         del work, takers, baseline
         torch.cuda.empty_cache()
     if options.json:
