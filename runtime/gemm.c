@@ -121,21 +121,26 @@ static dllm_status choose_algorithm(dllm_blas_algorithm *out, const dllm_gemm *g
                       result);
 }
 
+/* The algorithms of a bucket, each run once. */
+static dllm_status fill_bucket(dllm_gemm *gemm, dllm_blas_object preference, dllm_gemm_call *call)
+{
+    const int columns[WIDTHS] = {gemm->shape.columns, gemm->shape.last_columns};
+    for (int width = 0; width < WIDTHS && columns[width] > 0; width++) {
+        dllm_blas_algorithm *algorithm = &gemm->buckets[gemm->bucket_count].algorithm[width];
+        call->columns = columns[width];
+        DLLM_TRY(choose_algorithm(algorithm, gemm, preference, call));
+        DLLM_TRY(multiply(gemm, call, algorithm, NULL));
+    }
+    gemm->buckets[gemm->bucket_count++].rows = call->rows;
+    return DLLM_OK;
+}
+
 static dllm_status fill_buckets(dllm_gemm *gemm, dllm_blas_object preference, dllm_gemm_call *call)
 {
     for (int rows = 1;; rows *= 2) {
-        if (rows > gemm->shape.rows) rows = gemm->shape.rows;
-        call->rows = rows;
-        gemm->buckets[gemm->bucket_count].rows = rows;
-        for (int width = WHOLE; width < WIDTHS; width++) {
-            dllm_blas_algorithm *algorithm = &gemm->buckets[gemm->bucket_count].algorithm[width];
-            call->columns = width == WHOLE ? gemm->shape.columns : gemm->shape.last_columns;
-            if (call->columns == 0) continue;
-            DLLM_TRY(choose_algorithm(algorithm, gemm, preference, call));
-            DLLM_TRY(multiply(gemm, call, algorithm, NULL));
-        }
-        gemm->bucket_count++;
-        if (rows == gemm->shape.rows) break;
+        call->rows = rows < gemm->shape.rows ? rows : gemm->shape.rows;
+        DLLM_TRY(fill_bucket(gemm, preference, call));
+        if (call->rows == gemm->shape.rows) break;
     }
     return dllm__driver_check(&gemm->context->driver,
                               gemm->context->driver.stream_synchronize(NULL),
