@@ -19,3 +19,12 @@ dllm_test(test_tune_search LABEL unit
   LIBRARIES -Wl,--wrap=dllm__driver_open PkgConfig::JANSSON)
 target_include_directories(test_tune_search PRIVATE ${tune})
 add_dependencies(test_tune_search fake_nvrtc dllm-jit)
+dllm_test(gpu_tune LABEL gpu TIMEOUT 900 SOURCES gpu_tune.c scratch.c)
+add_dependencies(gpu_tune dllm-jit)
+
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(Python3_FOUND)
+  add_test(NAME test_judge
+    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/test_judge.py)
+  set_tests_properties(test_judge PROPERTIES LABELS unit TIMEOUT 60)
+endif()
