@@ -43,7 +43,9 @@ static dllm_status check_bits(const char *what, uint32_t bits, uint32_t known)
 
 static dllm_status check_sizes(const dllm_head_options *options, dllm_operation operation)
 {
-    DLLM_TRY(dllm__check_range("vocab", options->vocab, 1, COUNT_MAX));
+    /* the columns of a call are counted in 32 bits, the ids of a whole vocabulary are not */
+    const bool merge = operation == DLLM_OPERATION_MERGE;
+    DLLM_TRY(dllm__check_range("vocab", options->vocab, 1, merge ? INT64_MAX : COUNT_MAX));
     if (operation == DLLM_OPERATION_HEAD)
         DLLM_TRY(dllm__check_range("depth", options->depth, 1, COUNT_MAX));
     DLLM_TRY(dllm__check_range("rows_max", options->rows_max, 0, COUNT_MAX));

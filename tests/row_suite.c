@@ -120,7 +120,8 @@ START_TEST(shards_merge_to_the_whole)
     shape.values = VALUES_INTEGER;
     shape.vocab = vocabs[_i / CASES % CASES];
     shape.rows = 9;
-    shape.vocab_offset = 126463;
+    shape.id_type = _i % 2 ? DLLM_INT64 : DLLM_INT32;
+    shape.vocab_offset = _i % 2 ? ((int64_t)1 << 40) + 1 : 126464;
     shape.features = FEATURE_EXACT - FEATURE_WORDS;
     if (!row_fixture_make(&data, &shape, _i / (CASES * CASES) * ROW_VARIANTS + 1)) return;
     const row_outcome outcome =

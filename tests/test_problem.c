@@ -307,7 +307,7 @@ static const struct {
     const char *words;
 } merge_cases[] = {
     {no_shards, "shards_max 0"},
-    {narrow_ids, "vocab 2147483648"},
+    {narrow_ids, "vocab 2147483648 is above 2147483647: ask for DLLM_INT64 ids"},
     {a_bias, "inputs 0x10"},
     {a_state_of_a_merge, "behaviour 0x4"},
     {too_many_candidates, "candidates 257"},
