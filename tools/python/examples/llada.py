@@ -15,6 +15,7 @@ model of LLaDA-8B's shape and random weights. With the real model:
 """
 
 import argparse
+import functools
 import json
 import pathlib
 import re
@@ -46,12 +47,18 @@ def schedule(masks, steps):
     return [masks // steps + (step < masks % steps) for step in range(steps)]
 
 
+@functools.lru_cache(maxsize=None)
+def id_list(one, device):
+    """A list of one id on the device, made once: a copy to it waits."""
+    return torch.tensor([one], device=device)
+
+
 def fused_rows(hidden, weight, rows, mask_id):
     """(token, confidence) of the rows named: the head without logits. The mask id is never a token."""
     if mask_id == weight.shape[0] - 1:
         without = {"valid_vocab": mask_id}  # the last id is cut off, which costs nothing
     else:
-        without = {"suppress": torch.tensor([mask_id], device=hidden.device)}
+        without = {"suppress": id_list(mask_id, hidden.device)}
     answer = fused_head(hidden, weight, rows, outputs=("argmax", "confidence"), **without)
     return answer.argmax, answer.confidence
 

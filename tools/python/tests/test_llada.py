@@ -28,6 +28,18 @@ def test_tokenizer_gives_the_golden_ids_and_the_text_back():
         assert tokenizer.decode(run["ids"]) == run["text"]
 
 
+@pytest.mark.parametrize("mask_id", [7, 49])
+def test_the_mask_id_is_never_a_token(mask_id):
+    hidden = torch.randn(6, 8, generator=torch.Generator().manual_seed(1))
+    weight = torch.randn(50, 8, generator=torch.Generator().manual_seed(2))
+    weight[mask_id] = 9 * hidden.sum(0)
+    logits = hidden @ weight.T
+    token, confidence = llada.fused_rows(hidden, weight, torch.arange(6), mask_id)
+    logits[:, mask_id] = float("-inf")
+    assert torch.equal(token, logits.argmax(1))
+    assert torch.allclose(confidence, logits.softmax(1).amax(1), rtol=1e-5)
+
+
 def test_a_batch_decodes_to_the_golden_tokens():
     """Sixteen steps: four positions of each block at once, in two sequences."""
     model = LladaModel.load(MODEL)
