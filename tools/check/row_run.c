@@ -308,22 +308,3 @@ row_outcome row_run(row_result *out, device_memory *memory, dllm_context *contex
     end(&run);
     return outcome;
 }
-
-double row_result_value(const row_result *result, int output, int64_t row)
-{
-    return row_output_value(output, result->id_type, result->data[output], row);
-}
-
-double row_result_candidate(const row_result *result, int output, int64_t row, int64_t k)
-{
-    return row_output_value(output, result->id_type, result->data[output],
-                            row * result->candidates + k);
-}
-
-void row_result_release(row_result *result)
-{
-    for (int i = 0; i < ROW_BUFFERS; i++) {
-        free(result->data[i]);
-        result->data[i] = NULL;
-    }
-}
