@@ -5,6 +5,7 @@
 #include "kernel_crew.h"
 #include "measure.h"
 #include "status.h"
+#include "tuner_lock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,11 +136,16 @@ static void measured(void *user)
     tell(all, "measure", ++all->steps, 0);
 }
 
+static bool goes_on(void *user)
+{
+    return stop(user) == DLLM_GO_ON;
+}
+
 static bool compiled(void *user, int done, int total)
 {
     const session *all = user;
     tell(all, "compile", done, total);
-    return stop(user) == DLLM_GO_ON;
+    return goes_on(user);
 }
 
 /* ---- one problem ---- */
@@ -189,11 +195,14 @@ static dllm_status run(session *all)
     DLLM_TRY(list_candidates(all));
     dllm__kernel_crew_run(all->context, &tuning->problem, tuning->candidates, tuning->count,
                           compiled, all);
-    DLLM_TRY(dllm__measure_create(&all->measure, all->context, &tuning->problem,
-                                  largest_workspace(tuning)));
-    search(all);
+    const bool disk = !(tuning->problem.prepare & DLLM_PREPARE_NO_DISK);
+    const int lock = disk ? dllm__tuner_lock(all->context, goes_on, all) : -1;
+    const dllm_status status = dllm__measure_create(&all->measure, all->context, &tuning->problem,
+                                                    largest_workspace(tuning));
+    if (status == DLLM_OK) search(all);
     dllm__measure_release(&all->measure);
-    return keep(all);
+    dllm__tuner_unlock(lock);
+    return status == DLLM_OK ? keep(all) : status;
 }
 
 dllm_status dllm__tune(dllm_tuning *out, dllm_context *context, const dllm_problem *asked,

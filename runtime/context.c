@@ -97,12 +97,24 @@ static dllm_status read_attributes(dllm_context *context)
     return DLLM_OK;
 }
 
+static dllm_status read_uuid(dllm_context *context)
+{
+    dllm_cu_uuid uuid;
+    char *out = context->device.uuid;
+    DLLM_TRY(dllm__driver_check(
+        &context->driver, context->driver.device_uuid(&uuid, context->ordinal), "cuDeviceGetUuid"));
+    for (size_t i = 0; i < sizeof uuid.bytes; i++)
+        (void)snprintf(out + 2 * i, 3, "%02x", (unsigned)(unsigned char)uuid.bytes[i]);
+    return DLLM_OK;
+}
+
 static dllm_status read_device(dllm_context *context)
 {
     const dllm_driver *driver = &context->driver;
     dllm_device *device = &context->device;
     size_t memory_bytes = 0;
     DLLM_TRY(read_attributes(context));
+    DLLM_TRY(read_uuid(context));
     DLLM_TRY(dllm__driver_check(driver, driver->device_memory(&memory_bytes, context->ordinal),
                                 "cuDeviceTotalMem"));
     DLLM_TRY(dllm__driver_check(

@@ -10,6 +10,7 @@
 
 typedef struct dllm_device {
     char name[128];
+    char uuid[33]; /* in hexadecimal digits: which card of its kind; "" of a typical device */
     char arch[16]; /* "sm_90a", "sm_80", ..., "cpu" */
     bool is_cpu;
     bool has_cublas;       /* cublasLt could be opened */

@@ -22,6 +22,11 @@ typedef struct CUgraph_st *dllm_cu_graph;
 typedef struct CUgraphExec_st *dllm_cu_graph_exec;
 typedef int dllm_cu_capture_mode; /* CUstreamCaptureMode */
 
+/* CUuuid */
+typedef struct dllm_cu_uuid {
+    char bytes[16];
+} dllm_cu_uuid;
+
 enum {
     DLLM_CU_SUCCESS = 0,
     DLLM_CU_OUT_OF_MEMORY = 2,
@@ -106,6 +111,7 @@ enum {
     X(device_get, cuDeviceGet, (dllm_cu_device *, int))                                            \
     X(device_name, cuDeviceGetName, (char *, int, dllm_cu_device))                                 \
     X(device_memory, cuDeviceTotalMem_v2, (size_t *, dllm_cu_device))                              \
+    X(device_uuid, cuDeviceGetUuid_v2, (dllm_cu_uuid *, dllm_cu_device))                           \
     X(device_attribute, cuDeviceGetAttribute, (int *, dllm_cu_attribute, dllm_cu_device))          \
     X(primary_retain, cuDevicePrimaryCtxRetain, (dllm_cu_context *, dllm_cu_device))               \
     X(primary_release, cuDevicePrimaryCtxRelease_v2, (dllm_cu_device))                             \

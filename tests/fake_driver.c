@@ -164,6 +164,13 @@ static dllm_cu_result fake_device_memory(size_t *bytes, dllm_cu_device device)
     return fake_leave(device ? INVALID_DEVICE : result);
 }
 
+static dllm_cu_result fake_device_uuid(dllm_cu_uuid *uuid, dllm_cu_device device)
+{
+    const dllm_cu_result result = fake_enter(FAKE_CALL_device_uuid);
+    if (result == DLLM_CU_SUCCESS) memset(uuid, 0x5a, sizeof *uuid);
+    return fake_leave(device ? INVALID_DEVICE : result);
+}
+
 static dllm_cu_result fake_device_attribute(int *value, int attribute, dllm_cu_device device)
 {
     const dllm_cu_result result = fake_enter(FAKE_CALL_device_attribute);

@@ -55,6 +55,7 @@ IS_SAME(dllm_stream, CUstream);
 IS_SAME(dllm_cu_event, CUevent);
 IS_SAME(dllm_cu_graph, CUgraph);
 IS_SAME(dllm_cu_graph_exec, CUgraphExec);
+_Static_assert(sizeof(dllm_cu_uuid) == sizeof(CUuuid), "CUuuid");
 _Static_assert(sizeof(dllm_cu_capture_mode) == sizeof(CUstreamCaptureMode), "CUstreamCaptureMode");
 
 /* With these names exchanged, our prototypes must be theirs to the letter. */
@@ -63,6 +64,7 @@ _Static_assert(sizeof(dllm_cu_capture_mode) == sizeof(CUstreamCaptureMode), "CUs
 #define dllm_cu_pointer CUdeviceptr
 #define dllm_cu_launch_config CUlaunchConfig
 #define dllm_cu_attribute CUdevice_attribute
+#define dllm_cu_uuid CUuuid
 #define dllm_cu_capture_mode CUstreamCaptureMode
 #define dllm_cu_function_attribute CUfunction_attribute
 #define dllm_tensor_map CUtensorMap

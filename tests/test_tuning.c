@@ -8,6 +8,7 @@
 #include "fake_driver.h"
 #include "scratch.h"
 #include "timed_device.h"
+#include "tuner_lock.h"
 #include "tuning.h"
 
 #include <stdlib.h>
@@ -252,6 +253,36 @@ START_TEST(a_search_cut_short_is_not_stored)
 }
 END_TEST
 
+static bool a_few_times(void *user)
+{
+    return --*(int *)user >= 0;
+}
+
+/* A second tuner waits as long as it is told to, and has the GPU when the first one is gone. */
+START_TEST(a_gpu_has_one_tuner_at_a_time)
+{
+    int left = 2;
+    const int first = dllm__tuner_lock(context, a_few_times, &left);
+    ck_assert_int_ge(first, 0);
+    ck_assert_int_eq(left, 2);
+    dllm__tuner_unlock(dllm__tuner_lock(context, a_few_times, &left));
+    ck_assert_int_lt(left, 0);
+    dllm__tuner_unlock(first);
+    left = 2;
+    dllm__tuner_unlock(dllm__tuner_lock(context, a_few_times, &left));
+    ck_assert_int_eq(left, 2);
+}
+END_TEST
+
+START_TEST(without_a_folder_there_is_no_lock)
+{
+    int left = 0;
+    (void)setenv("DLLM_CACHE_DIR", "/dev/null/below", 1);
+    ck_assert_int_eq(dllm__tuner_lock(context, a_few_times, &left), -1);
+    ck_assert_int_eq(left, 0);
+}
+END_TEST
+
 /* ---- one problem ---- */
 
 static bool stop_at_once(void *user)
@@ -370,6 +401,8 @@ int main(void)
     tcase_add_test(group, no_disk_neither_reads_nor_writes);
     tcase_add_test(group, an_illegal_stored_choice_is_dropped);
     tcase_add_test(group, a_search_cut_short_is_not_stored);
+    tcase_add_test(group, a_gpu_has_one_tuner_at_a_time);
+    tcase_add_test(group, without_a_folder_there_is_no_lock);
     suite_add_tcase(suite, group);
     group = tcase_create("one problem");
     tcase_set_timeout(group, 120);
