@@ -17,8 +17,9 @@
  * with it are in dllm_last_error(). Structs that begin with struct_size start from their
  * DLLM_..._INIT macro, also those that a call fills.
  *
- * Implemented in this version: head, sampler and merge with every input, behaviour and output, but for
- * candidates on GPUs. The rest of this header is the shape of what comes: a family that lacks something
+ * Implemented in this version: the operations head and sampler; on every device the outputs argmax,
+ * max, lse, confidence and flags, the inputs row_index and rows_device, valid_vocab, vocab_offset and
+ * strides; the prepare bits; on the CPU every output, input and behaviour, and merge. The rest of this header is the shape of what comes: a family that lacks it
  * refuses it with DLLM_UNSUPPORTED and a message that names both, and never ignores it. Values, ties,
  * NaN and tolerances are those of docs/numerics.md.
  */
@@ -152,7 +153,7 @@ enum {
     DLLM_PREPARE_PATIENT = 1 << 1,    /* the same with a wider search */
     DLLM_PREPARE_CACHE_ONLY = 1 << 2, /* never compile: DLLM_NOT_CACHED instead */
     DLLM_PREPARE_NO_DISK = 1 << 3,    /* neither read nor write the cache folder */
-    DLLM_PREPARE_DETERMINISTIC = 1 << 4 /* nothing measured here: built-in table and rules alone */
+    DLLM_PREPARE_DETERMINISTIC = 1 << 4 /* no measured choices, the built-in rules alone */
 };
 
 /* ---- context --------------------------------------------------------------------------------- */
@@ -295,16 +296,15 @@ typedef struct dllm_plan_information {
     size_t struct_size;
     char family[24];        /* cpu, naive, tiled, mma, sm90, gemm_chunk; sampler: cpu, stream */
     char kernel_source[16]; /* "memory", "disk", "compiled", "none": of the main kernel */
-    char
-        choice_source[16]; /* "asked" by name, "tuned" here, from the "table", or "rule" of thumb */
-    char why[192];         /* one line: the reason for the choice */
-    int32_t tile_rows;     /* rows of a tile */
-    int32_t tile_vocab;    /* vocabulary columns of a tile */
-    int32_t tile_depth;    /* depth of a pipeline stage */
-    int32_t stages;        /* pipeline stages, 1 = none */
-    int32_t splits;        /* parts of the vocabulary at rows_max */
-    int32_t stored;        /* 1 if a kernel compiled for this plan was published on disk */
-    double compile_ms;     /* time prepare spent compiling */
+    char choice_source[16]; /* "asked" by name, "tuned" by measuring, or "rule" of thumb */
+    char why[192];          /* one line: the reason for the choice */
+    int32_t tile_rows;      /* rows of a tile */
+    int32_t tile_vocab;     /* vocabulary columns of a tile */
+    int32_t tile_depth;     /* depth of a pipeline stage */
+    int32_t stages;         /* pipeline stages, 1 = none */
+    int32_t splits;         /* parts of the vocabulary at rows_max */
+    int32_t stored;         /* 1 if a kernel compiled for this plan was published on disk */
+    double compile_ms;      /* time prepare spent compiling */
 } dllm_plan_information;
 
 #define DLLM_PLAN_INFORMATION_INIT                                                                 \
@@ -615,6 +615,147 @@ DLLM_API dllm_status dllm_merge_run(const dllm_plan *plan, const dllm_merge_buff
                                     dllm_stream stream);
 
 /* ---- decode ---------------------------------------------------------------------------------- */
+
+/*
+ * The rules of a step, one by one, on host memory: for an engine that has its own loop. What a
+ * position's key is worth, ties and defaults are those of docs/decode.md.
+ */
+
+/** Which positions of a block a step commits. */
+typedef enum dllm_select_name {
+    DLLM_SELECTION_TOP_K = 0,         /* the `count` best */
+    DLLM_SELECTION_THRESHOLD = 1,     /* all above the threshold, and always the best */
+    DLLM_SELECTION_FACTOR = 2,        /* the largest n with (n + 1)(1 - c_n) < factor, at least 1 */
+    DLLM_SELECTION_DYNAMIC = 3,       /* all above if they are `count` or more, else the best */
+    DLLM_SELECTION_SEQUENTIAL = 4,    /* the `count` leftmost */
+    DLLM_SELECTION_ENTROPY_BOUND = 5, /* in order, while the entropy before is at most gamma */
+    DLLM_SELECTION_HIERARCHY = 6      /* the best of each run of masks, all above, the best */
+} dllm_select_name;
+
+typedef struct dllm_selection {
+    size_t struct_size;
+    dllm_select_name name;
+    int32_t count;     /* >= 0; clipped to what is eligible */
+    int32_t inclusive; /* 1: equal to the threshold counts as above */
+    int32_t variant;   /* factor: 0 as the paper, 1 first failure, 2 drop last */
+    int32_t by_key;    /* entropy bound: 1 by descending key, 0 by ascending entropy */
+    int32_t run_ties;  /* hierarchy: 1 takes all that tie with the best of their run */
+    float threshold;   /* INFINITY: nothing is above */
+    float near_tie;    /* above is also what is within this of the best; 0: off */
+    float factor;
+    float gamma;
+    float low_threshold; /* hierarchy: the best of a run has to exceed it */
+} dllm_selection;
+
+/** A block of positions; host memory. */
+typedef struct dllm_block_keys {
+    size_t struct_size;
+    int64_t positions;     /* 0 .. 8192 */
+    const float *key;      /* (positions) larger is surer; NULL: minus the entropy */
+    const float *entropy;  /* (positions) entropy bound alone, else may be NULL */
+    const uint8_t *masked; /* (positions) 1: masked */
+    const uint8_t *usable; /* (positions) 1: its row is usable; NULL: all are */
+} dllm_block_keys;
+
+/**
+ * Marks the positions that a step commits: larger key first, equal keys by the lower position.
+ * chosen   (positions) out: 1 for each, 0 for the others; none that is not masked and usable
+ * Status   DLLM_INVALID_ARGUMENT  a parameter is NaN or out of range, a pointer is NULL
+ */
+DLLM_API dllm_status dllm_decode_select(uint8_t *chosen, const dllm_selection *selection,
+                                        const dllm_block_keys *keys);
+
+/** How many positions each step of a block commits. */
+typedef struct dllm_schedule {
+    size_t struct_size;
+    int32_t dream; /* 0: even shares; 1: Dream's, of what is left, from eps */
+    int32_t steps; /* >= 1 */
+    int64_t masks; /* at block entry, >= 0 */
+    float eps;     /* Dream: 0 < eps < 1 */
+} dllm_schedule;
+
+/**
+ * Writes a schedule.
+ * counts     (steps) positions of each step
+ * fractions  (steps) Dream: the share of what is left, also the chance of a coin; NULL: not wanted
+ */
+DLLM_API dllm_status dllm_decode_schedule(int64_t *counts, float *fractions,
+                                          const dllm_schedule *schedule);
+
+/** A filter over the best candidates of a row. */
+typedef struct dllm_filter_options {
+    size_t struct_size;
+    int32_t k_first;   /* 1: top_k, then top_p of what is left; 0: top_p, then top_k */
+    int32_t top_k;     /* keeps what ties with the k-th; 0: off */
+    float top_p;       /* keeps what has at most this mass before it; 1 and more: off */
+    float temperature; /* <= 0: none */
+} dllm_filter_options;
+
+typedef struct dllm_filter_candidates {
+    size_t struct_size;
+    const float *logits; /* (count) as DLLM_OUT_CANDIDATES gives them */
+    const float *gumbel; /* (count) noise, NULL: no draw */
+    int64_t count;       /* >= 1 */
+    int32_t complete;    /* 1: the row has no others */
+    float confidence;    /* of the first among all the row's candidates, at that temperature */
+} dllm_filter_candidates;
+
+/** The distribution that a filter leaves, over the first `kept` candidates. */
+typedef struct dllm_filter_result {
+    size_t struct_size;
+    int64_t kept;
+    int32_t covered;  /* 0: the list ends before the filter does (DLLM_FLAG_COVER) */
+    int32_t drawn;    /* place of the candidate drawn, 0 without temperature or noise */
+    float confidence; /* of the first */
+    float drawn_confidence;
+    float entropy;
+    float margin;
+} dllm_filter_result;
+
+/** Filters a row's candidates, and draws one of those that are left. */
+DLLM_API dllm_status dllm_decode_filter(dllm_filter_result *out, const dllm_filter_options *options,
+                                        const dllm_filter_candidates *candidates);
+
+/** When a sequence ends at an end-of-sequence id. */
+typedef enum dllm_eos_rule {
+    DLLM_END_NEVER = 0,
+    DLLM_END_GAP_CLOSED = 1,
+    DLLM_END_AFTER_BLOCK = 2,
+    DLLM_END_FILL = 3,
+    DLLM_END_STEP = 4
+} dllm_eos_rule;
+
+/** A sequence after a step; host memory. */
+typedef struct dllm_sequence_state {
+    size_t struct_size;
+    int64_t *canvas;       /* (length) ids; DLLM_END_FILL writes the first EOS behind itself */
+    const uint8_t *chosen; /* (length) 1: committed in this step; DLLM_END_STEP alone */
+    const int64_t *eos;    /* (eos_count) */
+    int64_t eos_count;     /* 0 .. 64 */
+    int64_t length;
+    int64_t prompt; /* positions of it, 0 .. length */
+    int64_t low;    /* the block is [low, high) */
+    int64_t high;
+    int64_t mask_id;
+    dllm_eos_rule rule;
+} dllm_sequence_state;
+
+/**
+ * Says whether a sequence has ended.
+ * stop      out: 1 if it has
+ * eligible  (length) out: 1 for each position of the block that may still be committed
+ */
+DLLM_API dllm_status dllm_decode_end(int32_t *stop, uint8_t *eligible,
+                                     const dllm_sequence_state *state);
+
+/**
+ * The hidden rows of positions, counted from the first row of the window [window_from, window_to).
+ * rows     (count) out
+ * shifted  1: position q is read from row q - 1, position 0 from row 0
+ * Status   DLLM_INVALID_ARGUMENT  a row lies outside the window; the message names the position
+ */
+DLLM_API dllm_status dllm_decode_rows(int64_t *rows, const int64_t *positions, int64_t count,
+                                      int32_t shifted, int64_t window_from, int64_t window_to);
 
 /** Phases of the decode loop that a trunk is called in. */
 typedef enum dllm_phase {

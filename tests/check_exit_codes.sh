@@ -28,6 +28,10 @@ cat >"$folder/right.json" <<'END'
 {"meta": {"format": 1}, "cases": [{"id": "one", "V": 2, "rows": [
   {"logits": [1, 2], "expected": {"argmax": 1, "max": 2.0, "flags": []}, "tol": {}}]}]}
 END
+cat >"$folder/chosen.json" <<'END'
+{"cases": [{"id": "one", "kind": "select", "tier": "A", "runs": [
+  {"confidence": [0.5, 0.25], "rule": {"name": "top_k", "k": 1}, "expected": {"selected": [1]}}]}]}
+END
 sed 's/"argmax": 1/"argmax": 0/' "$folder/right.json" >"$folder/wrong.json"
 sed 's/"logits": \[1, 2\]/"logits": [1]/' "$folder/right.json" >"$folder/short.json"
 
@@ -40,7 +44,10 @@ expect 0 '^SKIP offset_64bit: needs --large$' rows "$cases"
 expect 0 ' passed, 0 failed, ' rows "$cases"
 expect 1 'a command is missing'
 expect 1 'command "columns" is not rows or decode' columns "$cases"
-expect 1 'decode is not built yet' decode "$cases"
+expect 0 ' passed, 0 failed, ' decode "${cases%row_cases.json}decode_cases.json"
+expect 0 '^PASS factor_selection$' decode "${cases%row_cases.json}decode_cases.json" --tier A
+expect 2 '^FAIL one: run 0: selected \[0\], wanted \[1\]$' decode "$folder/chosen.json"
+expect 1 '--tier "D" is not A, B or C' decode "$cases" --tier D
 expect 1 'no case file is given' rows
 expect 1 'option "--fast" is not ' rows "$cases" --fast
 expect 1 '"b" is a second file' rows "$cases" b

@@ -1,6 +1,7 @@
 /*
  * dllm_check.c - dllm-check: runs the case files on a device and says which cases pass
  */
+#include "check_decode.h"
 #include "check_rows.h"
 #include "standard_output.h"
 
@@ -13,14 +14,17 @@ enum { EXIT_PASSED = 0, EXIT_USAGE = 1, EXIT_SOME_FAILED = 2, EXIT_NO_DEVICE = 3
 static const char usage[] =
     "usage: dllm-check rows FILE [--device cpu|cuda[:N]] [--op head|sampler] [--family NAME]\n"
     "                            [--large]\n"
-    "       dllm-check decode FILE  (not built yet)\n"
+    "       dllm-check decode FILE [--device cpu|cuda[:N]] [--tier A|B|C]\n"
     "\n"
-    "Runs the cases of FILE (tests/cases/row_cases.json has their format) through the library.\n"
+    "Runs the cases of FILE (row_cases.json and decode_cases.json of tests/cases have their "
+    "format)\n"
+    "through the library.\n"
     "\n"
     "  --device cpu|cuda[:N]  where to run; cpu by default, cuda is cuda:0\n"
     "  --op head|sampler      one operation; both by default\n"
     "  --family NAME          one kernel family for the operation that has it; by default every\n"
     "                         one that can take the case\n"
+    "  --tier A|B|C           decode: the last tier that is run; B by default\n"
     "  --large                also the cases that need several GB\n"
     "  --help                 this text\n"
     "\n"
@@ -35,6 +39,7 @@ typedef struct check_options {
     int device;
     unsigned operations;
     bool large;
+    char tier;
 } check_options;
 
 static bool parse_device(check_options *out, const char *value)
@@ -68,6 +73,11 @@ static bool parse_value(check_options *out, const char *name, const char *value,
                                                           : 0;
         return out->operations || DLLM_REFUSE(message, "--op \"%s\" is not head or sampler", value);
     }
+    if (strcmp(name, "--tier") == 0) {
+        out->tier = value[0];
+        return (value[0] >= 'A' && value[0] <= 'C' && !value[1]) ||
+               DLLM_REFUSE(message, "--tier \"%s\" is not A, B or C", value);
+    }
     out->family = value;
     return true;
 }
@@ -84,18 +94,20 @@ static bool check_family_option(const check_options *options, dllm_message *mess
 
 static bool parse_options(check_options *out, int count, char **arguments, dllm_message *message)
 {
-    *out = (check_options){.device = DLLM_DEVICE_CPU, .operations = CHECK_HEAD | CHECK_SAMPLER};
+    *out = (check_options){
+        .device = DLLM_DEVICE_CPU, .operations = CHECK_HEAD | CHECK_SAMPLER, .tier = 'B'};
     for (int i = 0; i < count; i++) {
         const char *argument = arguments[i];
         if (strcmp(argument, "--large") == 0) {
             out->large = true;
         } else if (strcmp(argument, "--device") == 0 || strcmp(argument, "--op") == 0 ||
-                   strcmp(argument, "--family") == 0) {
+                   strcmp(argument, "--family") == 0 || strcmp(argument, "--tier") == 0) {
             i++;
             if (!parse_value(out, argument, i < count ? arguments[i] : NULL, message)) return false;
         } else if (argument[0] == '-') {
             return DLLM_REFUSE(message,
-                               "option \"%s\" is not --device, --op, --family, --large or --help",
+                               "option \"%s\" is not --device, --op, --family, --tier, --large or "
+                               "--help",
                                argument);
         } else if (out->file) {
             return DLLM_REFUSE(message, "\"%s\" is a second file, one is taken", argument);
@@ -107,24 +119,34 @@ static bool parse_options(check_options *out, int count, char **arguments, dllm_
     return check_family_option(out, message);
 }
 
-static int run_cases(row_checker *checker, const row_cases *cases)
+static void tell(check_verdict verdict, const char *id, const dllm_message *why)
 {
     static const char *const words[] = {"PASS", "FAIL", "SKIP"};
+    if (verdict == CHECK_PASS)
+        printf("%s %s\n", words[verdict], id);
+    else
+        printf("%s %s: %s%s\n", words[verdict], id, verdict == CHECK_SKIP ? "needs " : "",
+               why->text);
+    (void)fflush(stdout);
+}
+
+static int tell_counts(const int counts[3])
+{
+    printf("%d passed, %d failed, %d skipped\n", counts[CHECK_PASS], counts[CHECK_FAIL],
+           counts[CHECK_SKIP]);
+    return counts[CHECK_FAIL] ? EXIT_SOME_FAILED : EXIT_PASSED;
+}
+
+static int run_cases(row_checker *checker, const row_cases *cases)
+{
     int counts[3] = {0};
     for (int64_t i = 0; i < cases->count; i++) {
         dllm_message why;
         const check_verdict verdict = row_checker_run(checker, &cases->cases[i], &why);
+        tell(verdict, cases->cases[i].id, &why);
         counts[verdict]++;
-        if (verdict == CHECK_PASS)
-            printf("%s %s\n", words[verdict], cases->cases[i].id);
-        else
-            printf("%s %s: %s%s\n", words[verdict], cases->cases[i].id,
-                   verdict == CHECK_SKIP ? "needs " : "", why.text);
-        (void)fflush(stdout);
     }
-    printf("%d passed, %d failed, %d skipped\n", counts[CHECK_PASS], counts[CHECK_FAIL],
-           counts[CHECK_SKIP]);
-    return counts[CHECK_FAIL] ? EXIT_SOME_FAILED : EXIT_PASSED;
+    return tell_counts(counts);
 }
 
 static int check_rows(const check_options *options)
@@ -151,6 +173,44 @@ done:
     return status;
 }
 
+static int run_decode_cases(decode_checker *checker, const json_t *cases)
+{
+    int counts[3] = {0};
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        dllm_message why;
+        const json_t *from = json_array_get(cases, i);
+        const check_verdict verdict = decode_checker_run(checker, from, &why);
+        tell(verdict, json_string_value(json_object_get(from, "id")), &why);
+        counts[verdict]++;
+    }
+    return tell_counts(counts);
+}
+
+static int check_decode(const check_options *options)
+{
+    dllm_message message;
+    json_error_t error;
+    decode_checker checker;
+    int status = EXIT_NO_DEVICE;
+    json_t *file = json_load_file(options->file, 0, &error);
+    const json_t *cases = json_object_get(file, "cases");
+    if (!json_is_array(cases)) {
+        (void)fprintf(stderr, "dllm-check: %s: %s\n", options->file,
+                      file ? "no list \"cases\"" : error.text);
+        json_decref(file);
+        return EXIT_USAGE;
+    }
+    if (decode_checker_open(&checker, options->device, &message)) {
+        checker.tier = options->tier;
+        status = run_decode_cases(&checker, cases);
+        decode_checker_close(&checker);
+    } else {
+        (void)fprintf(stderr, "dllm-check: %s\n", message.text);
+    }
+    json_decref(file);
+    return status;
+}
+
 static int run(int count, char **arguments)
 {
     dllm_message message;
@@ -162,12 +222,10 @@ static int run(int count, char **arguments)
         }
     if (count < 2)
         dllm_message_set(&message, "a command is missing: rows or decode");
-    else if (strcmp(arguments[1], "decode") == 0)
-        dllm_message_set(&message, "decode is not built yet");
-    else if (strcmp(arguments[1], "rows") != 0)
+    else if (strcmp(arguments[1], "rows") != 0 && strcmp(arguments[1], "decode") != 0)
         dllm_message_set(&message, "command \"%s\" is not rows or decode", arguments[1]);
     else if (parse_options(&options, count - 2, arguments + 2, &message))
-        return check_rows(&options);
+        return strcmp(arguments[1], "rows") == 0 ? check_rows(&options) : check_decode(&options);
     (void)fprintf(stderr, "dllm-check: %s\n(dllm-check --help tells more)\n", message.text);
     return EXIT_USAGE;
 }

@@ -63,6 +63,18 @@ DLLM_STATE_TARGET = 1
 DLLM_STATE_PARAM = 2
 DLLM_STATE_ROW = 4
 DLLM_STATE_ASKED = 8
+DLLM_SELECTION_TOP_K = 0
+DLLM_SELECTION_THRESHOLD = 1
+DLLM_SELECTION_FACTOR = 2
+DLLM_SELECTION_DYNAMIC = 3
+DLLM_SELECTION_SEQUENTIAL = 4
+DLLM_SELECTION_ENTROPY_BOUND = 5
+DLLM_SELECTION_HIERARCHY = 6
+DLLM_END_NEVER = 0
+DLLM_END_GAP_CLOSED = 1
+DLLM_END_AFTER_BLOCK = 2
+DLLM_END_FILL = 3
+DLLM_END_STEP = 4
 DLLM_PHASE_REFRESH = 0
 DLLM_PHASE_STEP = 1
 DLLM_PHASE_PERSIST = 2
@@ -327,6 +339,94 @@ class dllm_merge_buffers(Structure):
     ]
 
 
+class dllm_selection(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_int),
+        ("count", c_int32),
+        ("inclusive", c_int32),
+        ("variant", c_int32),
+        ("by_key", c_int32),
+        ("run_ties", c_int32),
+        ("threshold", c_float),
+        ("near_tie", c_float),
+        ("factor", c_float),
+        ("gamma", c_float),
+        ("low_threshold", c_float),
+    ]
+
+
+class dllm_block_keys(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("positions", c_int64),
+        ("key", c_void_p),
+        ("entropy", c_void_p),
+        ("masked", c_void_p),
+        ("usable", c_void_p),
+    ]
+
+
+class dllm_schedule(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("dream", c_int32),
+        ("steps", c_int32),
+        ("masks", c_int64),
+        ("eps", c_float),
+    ]
+
+
+class dllm_filter_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("k_first", c_int32),
+        ("top_k", c_int32),
+        ("top_p", c_float),
+        ("temperature", c_float),
+    ]
+
+
+class dllm_filter_candidates(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("logits", c_void_p),
+        ("gumbel", c_void_p),
+        ("count", c_int64),
+        ("complete", c_int32),
+        ("confidence", c_float),
+    ]
+
+
+class dllm_filter_result(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("kept", c_int64),
+        ("covered", c_int32),
+        ("drawn", c_int32),
+        ("confidence", c_float),
+        ("drawn_confidence", c_float),
+        ("entropy", c_float),
+        ("margin", c_float),
+    ]
+
+
+class dllm_sequence_state(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("canvas", c_void_p),
+        ("chosen", c_void_p),
+        ("eos", c_void_p),
+        ("eos_count", c_int64),
+        ("length", c_int64),
+        ("prompt", c_int64),
+        ("low", c_int64),
+        ("high", c_int64),
+        ("mask_id", c_int64),
+        ("rule", c_int),
+    ]
+
+
 class dllm_trunk_call(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -380,5 +480,10 @@ FUNCTIONS = {
     "dllm_sampler_run": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_merge_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_merge_run": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "dllm_decode_select": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "dllm_decode_schedule": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "dllm_decode_filter": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "dllm_decode_end": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "dllm_decode_rows": (c_int, [c_void_p, c_void_p, c_int64, c_int32, c_int64, c_int64]),
     "dllm_decode_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
 }

@@ -1,0 +1,418 @@
+/*
+ * decode_rules.h - which positions a step commits: filter, key, selection, end of sequence
+ *
+ * Plain functions over plain arrays, compiled by gcc for the CPU backend and by NVRTC for the device,
+ * so that the two cannot differ. A position is counted in its block; "better" is the larger key,
+ * then the lower position (decode.md 1, rule 2). Nothing here allocates; sums are fp32.
+ */
+#ifndef DLLM_DECODE_RULES_H
+#define DLLM_DECODE_RULES_H
+
+#ifdef __CUDACC_RTC__
+#include "base.cuh"
+#define DLLM_RULE static __device__ inline
+#else
+#include <math.h>
+#include <stdint.h>
+#define DLLM_RULE static inline
+#endif
+
+/* ---- selection ---------------------------------------------------------------------------- */
+
+enum {
+    DLLM_SELECT_TOP_K,         /* the k best */
+    DLLM_SELECT_THRESHOLD,     /* all above, and the best */
+    DLLM_SELECT_FACTOR,        /* the most n whose n-th is sure enough for n of them */
+    DLLM_SELECT_DYNAMIC,       /* all above if they are k or more, else the k best */
+    DLLM_SELECT_SEQUENTIAL,    /* the k leftmost */
+    DLLM_SELECT_ENTROPY_BOUND, /* in order, while the entropy before it is within gamma */
+    DLLM_SELECT_HIERARCHY      /* the best of each run of masks, all above, the best */
+};
+
+enum { DLLM_FACTOR_PAPER, DLLM_FACTOR_FIRST_FAILURE, DLLM_FACTOR_DROP_LAST };
+
+/** A selection rule and its parameters; those of other rules are not looked at. */
+typedef struct dllm_select_rule {
+    int32_t name;       /* DLLM_SELECT_... */
+    int32_t count;      /* k */
+    int32_t inclusive;  /* 1: equal to the threshold is above it */
+    int32_t variant;    /* DLLM_FACTOR_... */
+    int32_t by_entropy; /* entropy bound: 1 by ascending entropy, 0 by descending confidence */
+    int32_t run_ties;   /* hierarchy: 1 takes every position that ties with its run's best */
+    float threshold;    /* +inf: none is above */
+    float near_tie;     /* above is also what is within this of the best; 0: off */
+    float factor;
+    float gamma;
+    float low_threshold; /* hierarchy: what the best of a run has to exceed */
+} dllm_select_rule;
+
+/** One block's positions. */
+typedef struct dllm_select_rows {
+    int32_t positions;     /* n, of the block */
+    int32_t eligible;      /* m, of them */
+    const uint8_t *masked; /* (n) 1: masked, eligible or not; hierarchy's runs */
+    const int32_t *order;  /* (m) eligible positions, best key first */
+    const float *key;      /* (n) what `order` is sorted by */
+    const float *entropy;  /* (n) entropy bound alone */
+    uint8_t *chosen;       /* (n) out: 1 for each position to commit */
+} dllm_select_rows;
+
+/* Above the threshold: strictly or not; or within near_tie of the best key. */
+DLLM_RULE int32_t dllm_is_above(const dllm_select_rule *rule, float key, float best)
+{
+    float bound = rule->threshold;
+    if (rule->near_tie > 0.0f) {
+        const float near = best - rule->near_tie;
+        if (near < bound) return key >= near;
+    }
+    return rule->inclusive ? key >= bound : key > bound;
+}
+
+/* How many of the sorted keys are above. They need not be a prefix of `order` only if it is sorted
+   by something else, which no rule with a threshold does. */
+DLLM_RULE int32_t dllm_count_above(const dllm_select_rule *rule, const dllm_select_rows *rows)
+{
+    int32_t count = 0;
+    while (count < rows->eligible &&
+           dllm_is_above(rule, rows->key[rows->order[count]], rows->key[rows->order[0]]))
+        count++;
+    return count;
+}
+
+/* c_1 >= c_2 >= ...; at least 1 (decode.md 2.7). */
+DLLM_RULE int32_t dllm_count_factor(const dllm_select_rule *rule, const dllm_select_rows *rows)
+{
+    int32_t largest = 1, failure = 0;
+    for (int32_t n = 1; n <= rows->eligible; n++) {
+        const float doubt = 1.0f - rows->key[rows->order[n - 1]];
+        const int32_t holds = (float)(n + 1) * doubt < rule->factor;
+        const int32_t fails =
+            rule->variant == DLLM_FACTOR_FIRST_FAILURE
+                ? n > 1 && rows->key[rows->order[n - 1]] < 1.0f - rule->factor / (float)(n + 1)
+                : !holds;
+        if (holds) largest = n;
+        if (fails && !failure) failure = n;
+    }
+    if (rule->variant == DLLM_FACTOR_PAPER) return largest;
+    if (rule->variant == DLLM_FACTOR_FIRST_FAILURE)
+        return failure == 0 || failure == rows->eligible ? rows->eligible : failure - 1;
+    const int32_t before = (failure ? failure : rows->eligible) - 1;
+    return before > 1 ? before : 1;
+}
+
+/* Entropy before a position, in order; by confidence the largest so far is taken off. */
+DLLM_RULE int32_t dllm_count_bounded(const dllm_select_rule *rule, const dllm_select_rows *rows)
+{
+    float sum = 0.0f, largest = 0.0f;
+    int32_t count = 0;
+    for (; count < rows->eligible; count++) {
+        const float entropy = rows->entropy[rows->order[count]];
+        if (rule->by_entropy) {
+            if (count > 0 && !(sum <= rule->gamma)) break;
+            sum += entropy;
+        } else {
+            sum += entropy;
+            largest = entropy > largest ? entropy : largest;
+            if (count > 0 && !(sum - largest <= rule->gamma)) break;
+        }
+    }
+    return count;
+}
+
+/* The k leftmost of the eligible; chosen is zero before. */
+DLLM_RULE int32_t dllm_choose_leftmost(const dllm_select_rows *rows, int32_t count)
+{
+    enum { ELIGIBLE = 2 };
+    int32_t taken = 0;
+    for (int32_t i = 0; i < rows->eligible; i++)
+        rows->chosen[rows->order[i]] = ELIGIBLE;
+    for (int32_t q = 0; q < rows->positions; q++) {
+        if (rows->chosen[q] != ELIGIBLE) continue;
+        rows->chosen[q] = taken < count;
+        taken += rows->chosen[q];
+    }
+    return taken;
+}
+
+/* Better than the one before it in `order`, or level with it. */
+DLLM_RULE int32_t dllm_choose_runs(const dllm_select_rule *rule, const dllm_select_rows *rows)
+{
+    enum { ELIGIBLE = 2 };
+    int32_t taken = 0;
+    for (int32_t i = 0; i < rows->eligible; i++)
+        rows->chosen[rows->order[i]] = ELIGIBLE;
+    for (int32_t begin = 0, end; begin < rows->positions; begin = end) {
+        int32_t best = -1;
+        for (end = begin; end < rows->positions && rows->masked[end]; end++)
+            if (rows->chosen[end] == ELIGIBLE && (best < 0 || rows->key[end] > rows->key[best]))
+                best = end;
+        for (int32_t q = begin; q < end; q++) {
+            const int32_t ties = rule->run_ties && rows->key[q] == rows->key[best];
+            const int32_t first = q == best || ties;
+            const int32_t sure = rows->chosen[q] == ELIGIBLE &&
+                                 (dllm_is_above(rule, rows->key[q], rows->key[rows->order[0]]) ||
+                                  (first && rows->key[q] > rule->low_threshold));
+            rows->chosen[q] = sure || q == rows->order[0];
+            taken += rows->chosen[q];
+        }
+        end += end == begin;
+    }
+    return taken;
+}
+
+/* How many of the best a rule takes that takes a prefix of `order`. */
+DLLM_RULE int32_t dllm_count_best(const dllm_select_rule *rule, const dllm_select_rows *rows)
+{
+    int32_t count = rule->count;
+    if (rule->name == DLLM_SELECT_FACTOR) return dllm_count_factor(rule, rows);
+    if (rule->name == DLLM_SELECT_ENTROPY_BOUND) return dllm_count_bounded(rule, rows);
+    if (rule->name == DLLM_SELECT_THRESHOLD) count = 1;
+    if (rule->name != DLLM_SELECT_TOP_K) {
+        const int32_t above = dllm_count_above(rule, rows);
+        if (above > count) count = above;
+    }
+    return count < rows->eligible ? count : rows->eligible;
+}
+
+/** Marks the positions that a rule commits; returns how many. Writes `chosen`, all of it. */
+DLLM_RULE int32_t dllm_select(const dllm_select_rule *rule, const dllm_select_rows *rows)
+{
+    for (int32_t q = 0; q < rows->positions; q++)
+        rows->chosen[q] = 0;
+    if (rows->eligible == 0) return 0;
+    if (rule->name == DLLM_SELECT_SEQUENTIAL) return dllm_choose_leftmost(rows, rule->count);
+    if (rule->name == DLLM_SELECT_HIERARCHY) return dllm_choose_runs(rule, rows);
+    const int32_t count = dllm_count_best(rule, rows);
+    for (int32_t i = 0; i < count; i++)
+        rows->chosen[rows->order[i]] = 1;
+    return count;
+}
+
+/** 1 if a rule must commit something whenever something is eligible (decode.md 8). */
+DLLM_RULE int32_t dllm_is_data_driven(const dllm_select_rule *rule)
+{
+    return rule->name != DLLM_SELECT_TOP_K && rule->name != DLLM_SELECT_SEQUENTIAL;
+}
+
+/* ---- schedules ---------------------------------------------------------------------------- */
+
+/** Share i of n masks over so many steps: the first n mod steps get one more. */
+DLLM_RULE int32_t dllm_even_count(int32_t masks, int32_t steps, int32_t step)
+{
+    return masks / steps + (step < masks % steps);
+}
+
+/** Masks of `left` that a step of Dream's schedule commits; fraction: made on the host. */
+DLLM_RULE int32_t dllm_dream_count(int32_t left, float fraction)
+{
+    return (int32_t)((float)left * fraction);
+}
+
+/* ---- filters ------------------------------------------------------------------------------ */
+
+enum { DLLM_FILTER_P_THEN_K, DLLM_FILTER_K_THEN_P };
+
+typedef struct dllm_filter_rule {
+    int32_t order;     /* DLLM_FILTER_... */
+    int32_t top_k;     /* 0: off */
+    float top_p;       /* 1 and more: off */
+    float temperature; /* <= 0: logits as they are */
+} dllm_filter_rule;
+
+/** The best candidates of a row. */
+typedef struct dllm_filter_row {
+    const float *logits; /* (count) in the order of entries: larger first, then the lower id */
+    int32_t count;
+    int32_t complete; /* 1: there are no others */
+    float sum;        /* of exp((z - z_0) / T) over all candidates of the row, these and others */
+} dllm_filter_row;
+
+/** What a filter leaves: the first `kept` candidates, and their statistics among themselves. */
+typedef struct dllm_filtered {
+    int32_t kept;
+    int32_t covered; /* 0: the list ends before the filter does */
+    float sum;       /* of exp((z - z_0) / T) over the kept */
+    float entropy;
+    float margin;
+} dllm_filtered;
+
+/** exp((z_i - z_0) / T) */
+DLLM_RULE float dllm_filter_term(const dllm_filter_rule *rule, const dllm_filter_row *row,
+                                 int32_t i)
+{
+    const float below = row->logits[i] - row->logits[0];
+    if (i == 0) return 1.0f;
+    return expf(rule->temperature > 0.0f ? below / rule->temperature : below);
+}
+
+/* Of the first `count`: those at least as large as the k-th. */
+DLLM_RULE int32_t dllm_keep_top_k(const dllm_filter_rule *rule, const dllm_filter_row *row,
+                                  int32_t count)
+{
+    if (rule->top_k <= 0 || rule->top_k >= count) return count;
+    int32_t kept = rule->top_k;
+    while (kept < count && row->logits[kept] == row->logits[rule->top_k - 1])
+        kept++;
+    return kept;
+}
+
+/* Of the first `count`: those with at most top_p of `mass` before them. */
+DLLM_RULE int32_t dllm_keep_top_p(const dllm_filter_rule *rule, const dllm_filter_row *row,
+                                  int32_t count, float mass)
+{
+    if (!(rule->top_p < 1.0f)) return count;
+    float before = 0.0f;
+    int32_t kept = 0;
+    for (; kept < count && (kept == 0 || before <= rule->top_p * mass); kept++)
+        before += dllm_filter_term(rule, row, kept);
+    return kept;
+}
+
+DLLM_RULE float dllm_sum_kept(const dllm_filter_rule *rule, const dllm_filter_row *row,
+                              int32_t kept)
+{
+    float sum = 0.0f;
+    for (int32_t i = kept - 1; i >= 0; i--)
+        sum += dllm_filter_term(rule, row, i);
+    return sum;
+}
+
+/* Entropy and margin of the kept. */
+DLLM_RULE void dllm_describe_kept(dllm_filtered *out, const dllm_filter_rule *rule,
+                                  const dllm_filter_row *row)
+{
+    float weighted = 0.0f;
+    for (int32_t i = out->kept - 1; i > 0; i--) {
+        const float term = dllm_filter_term(rule, row, i);
+        const float below = row->logits[i] - row->logits[0];
+        if (term > 0.0f)
+            weighted += term * (rule->temperature > 0.0f ? below / rule->temperature : below);
+    }
+    out->entropy = logf(out->sum) - weighted / out->sum;
+    out->margin = (1.0f - (out->kept > 1 ? dllm_filter_term(rule, row, 1) : 0.0f)) / out->sum;
+}
+
+/**
+ * Filters the candidates of a row. Always keeps the first; top_k keeps what ties with its k-th, top_p
+ * the entry that crosses its bound.
+ */
+DLLM_RULE dllm_filtered dllm_filter(const dllm_filter_rule *rule, const dllm_filter_row *row)
+{
+    dllm_filtered out = {row->count, 1, 1.0f, 0.0f, 0.0f};
+    if (rule->order == DLLM_FILTER_P_THEN_K) {
+        out.kept = dllm_keep_top_p(rule, row, out.kept, row->sum);
+        out.kept = dllm_keep_top_k(rule, row, out.kept);
+    } else {
+        const int32_t first = dllm_keep_top_k(rule, row, out.kept);
+        const int32_t all = first == row->count && (rule->top_k <= 0 || rule->top_k > first);
+        out.kept =
+            dllm_keep_top_p(rule, row, first, all ? row->sum : dllm_sum_kept(rule, row, first));
+    }
+    out.covered = row->complete || out.kept < row->count;
+    out.sum = dllm_sum_kept(rule, row, out.kept);
+    dllm_describe_kept(&out, rule, row);
+    return out;
+}
+
+/** The candidate drawn: the largest (z - z_0) / T + gumbel; without a temperature the first. */
+DLLM_RULE int32_t dllm_draw_kept(const dllm_filter_rule *rule, const dllm_filter_row *row,
+                                 int32_t kept, const float *gumbel)
+{
+    if (!(rule->temperature > 0.0f)) return 0;
+    int32_t drawn = 0;
+    float best = gumbel[0];
+    for (int32_t i = 1; i < kept; i++) {
+        const float score = (row->logits[i] - row->logits[0]) / rule->temperature + gumbel[i];
+        if (score > best) {
+            best = score;
+            drawn = i;
+        }
+    }
+    return drawn;
+}
+
+/* ---- end of sequence ---------------------------------------------------------------------- */
+
+enum {
+    DLLM_EOS_NEVER,       /* with the last block */
+    DLLM_EOS_GAP_CLOSED,  /* nothing is masked between prompt and first EOS */
+    DLLM_EOS_AFTER_BLOCK, /* the block is complete, and an EOS stands in it or before */
+    DLLM_EOS_FILL,        /* the block is full, after EOS was written behind the first EOS */
+    DLLM_EOS_STEP         /* an EOS came in this step, and the gap is closed */
+};
+
+/** A sequence after a step. */
+typedef struct dllm_end_state {
+    const int64_t *canvas; /* (length) */
+    const uint8_t *chosen; /* (length) 1: committed in this step */
+    const int64_t *eos;    /* (eos_count) */
+    int64_t length;
+    int64_t prompt;
+    int64_t low; /* the block is [low, high) */
+    int64_t high;
+    int64_t mask_id;
+    int32_t eos_count;
+    int32_t rule; /* DLLM_EOS_... */
+} dllm_end_state;
+
+typedef struct dllm_end {
+    int32_t stop;
+    int64_t eligible_end; /* masks of the block before it may be committed */
+    int64_t fill_from;    /* positions from here on become EOS; length: none */
+    int64_t first_eos;    /* length: none */
+} dllm_end;
+
+DLLM_RULE int32_t dllm_is_eos(const dllm_end_state *state, int64_t id)
+{
+    for (int32_t i = 0; i < state->eos_count; i++)
+        if (state->eos[i] == id) return 1;
+    return 0;
+}
+
+DLLM_RULE int64_t dllm_count_masks(const dllm_end_state *state, int64_t begin, int64_t end)
+{
+    int64_t count = 0;
+    for (int64_t q = begin; q < end; q++)
+        count += state->canvas[q] == state->mask_id;
+    return count;
+}
+
+/* An EOS among what this step committed. */
+DLLM_RULE int32_t dllm_committed_eos(const dllm_end_state *state)
+{
+    for (int64_t q = state->low; q < state->high; q++)
+        if (state->chosen[q] && dllm_is_eos(state, state->canvas[q])) return 1;
+    return 0;
+}
+
+/** Does a sequence end, and what of its block is still to be filled? (decode.md 2.6) */
+DLLM_RULE dllm_end dllm_find_end(const dllm_end_state *state)
+{
+    const int32_t ends_gap = state->rule == DLLM_EOS_GAP_CLOSED || state->rule == DLLM_EOS_FILL;
+    dllm_end end = {0, state->high, state->length, state->length};
+    int64_t first = state->rule == DLLM_EOS_STEP ? 0 : state->prompt;
+    while (first < state->length && !dllm_is_eos(state, state->canvas[first]))
+        first++;
+    end.first_eos = first;
+    if (first == state->length || state->rule == DLLM_EOS_NEVER) return end;
+    if (ends_gap && first < end.eligible_end) end.eligible_end = first;
+    if (state->rule == DLLM_EOS_FILL) end.fill_from = first + 1;
+    const int32_t closed = dllm_count_masks(state, state->prompt, first) == 0;
+    const int32_t complete = dllm_count_masks(state, state->low, state->high) == 0;
+    if (ends_gap) end.stop = closed;
+    if (state->rule == DLLM_EOS_AFTER_BLOCK) end.stop = complete && first < state->high;
+    if (state->rule == DLLM_EOS_STEP) end.stop = closed && dllm_committed_eos(state);
+    return end;
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+/** The hidden row that a position is read from, counted from the window's first; -1: not in it. */
+DLLM_RULE int64_t dllm_hidden_row(int64_t position, int32_t shifted, int64_t window_from,
+                                  int64_t window_to)
+{
+    const int64_t row = shifted && position > 0 ? position - 1 : position;
+    return row >= window_from && row < window_to ? row - window_from : -1;
+}
+
+#endif

@@ -1,0 +1,242 @@
+/* check_decode.c - runs decode cases through the public interface and says which pass */
+#include "check_decode.h"
+
+#include "decode_fields.h"
+#include "decode_filtering.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool refuse_status(dllm_message *why, const char *call)
+{
+    return DLLM_REFUSE(why, "%s: %s", call, dllm_last_error());
+}
+
+/* ---- schedule ----------------------------------------------------------------------------- */
+
+static bool run_schedule(decode_checker *checker, const json_t *run, const json_t *expected,
+                         dllm_message *why)
+{
+    static const char *const rules[] = {"even", "dream", NULL};
+    int64_t counts[FIELD_LIST_MAX];
+    float fractions[FIELD_LIST_MAX];
+    field_list got = {0}, shares = {0};
+    (void)checker;
+    const dllm_schedule schedule = {.struct_size = sizeof schedule,
+                                    .dream = field_word(run, "rule", rules),
+                                    .steps = (int32_t)field_number(run, "steps", 0),
+                                    .masks = (int64_t)field_number(run, "masks", 0),
+                                    .eps = (float)field_number(run, "eps", 0)};
+    if (schedule.steps > FIELD_LIST_MAX)
+        return DLLM_REFUSE(why, "%d steps are above %d", schedule.steps, FIELD_LIST_MAX);
+    if (dllm_decode_schedule(counts, fractions, &schedule) != DLLM_OK)
+        return refuse_status(why, "dllm_decode_schedule");
+    got.count = shares.count = schedule.steps;
+    for (int i = 0; i < schedule.steps; i++) {
+        got.values[i] = (double)counts[i];
+        shares.values[i] = (double)fractions[i];
+    }
+    if (!field_same(expected, "counts", &got, why)) return false;
+    const json_t *list = json_object_get(expected, "transfer_probability");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (fabs(json_number_value(json_array_get(list, i)) - shares.values[i]) > 1e-6)
+            return DLLM_REFUSE(why, "transfer_probability %zu is %.9g, wanted %.9g", i,
+                               shares.values[i], json_number_value(json_array_get(list, i)));
+    return true;
+}
+
+/* ---- select ------------------------------------------------------------------------------- */
+
+static bool read_selection(dllm_selection *out, const json_t *rule, dllm_message *why)
+{
+    static const char *const names[] = {"top_k",      "threshold",     "factor",    "dynamic",
+                                        "sequential", "entropy_bound", "hierarchy", NULL};
+    static const char *const variants[] = {"paper", "first_failure", "drop_last", NULL};
+    static const char *const orders[] = {"entropy", "confidence", NULL};
+    static const char *const ties[] = {"lowest", "all", NULL};
+    const int name = field_word(rule, "name", names);
+    if (name < 0) return DLLM_REFUSE(why, "the rule's name is not known");
+    *out = (dllm_selection){
+        .struct_size = sizeof *out,
+        .name = (dllm_select_name)name,
+        .count = (int32_t)field_number(rule, "k", 0),
+        .inclusive = (int32_t)field_number(rule, "inclusive", 0),
+        .variant = field_word(rule, "variant", variants),
+        .by_key = field_word(rule, "order", orders),
+        .run_ties = field_word(rule, "run_ties", ties),
+        .threshold = (float)field_number(rule, "threshold", (double)INFINITY),
+        .near_tie = (float)field_number(rule, "near_tie", 0),
+        .factor = (float)field_number(rule, "factor", 1),
+        .gamma = (float)field_number(rule, "gamma", 0),
+        .low_threshold = (float)field_number(rule, "low_threshold", 0),
+    };
+    return true;
+}
+
+static bool run_select(decode_checker *checker, const json_t *run, const json_t *expected,
+                       dllm_message *why)
+{
+    dllm_selection selection;
+    field_list confidence, entropy, got = {0};
+    float keys[FIELD_LIST_MAX], entropies[FIELD_LIST_MAX];
+    uint8_t masked[FIELD_LIST_MAX], chosen[FIELD_LIST_MAX];
+    (void)checker;
+    const bool has_keys = field_numbers(&confidence, run, "confidence");
+    const bool has_entropy = field_numbers(&entropy, run, "entropy");
+    const field_list *list = has_keys ? &confidence : &entropy;
+    if (!has_keys && !has_entropy) return DLLM_REFUSE(why, "neither confidence nor entropy");
+    if (!read_selection(&selection, json_object_get(run, "rule"), why)) return false;
+    for (int q = 0; q < list->count; q++) {
+        masked[q] = (uint8_t)(isnan(list->values[q]) ? 0 : 1);
+        keys[q] = (float)list->values[q];
+        entropies[q] = has_entropy ? (float)entropy.values[q] : 0.0f;
+    }
+    const dllm_block_keys block = {.struct_size = sizeof block,
+                                   .positions = list->count,
+                                   .key = has_keys ? keys : NULL,
+                                   .entropy = has_entropy ? entropies : NULL,
+                                   .masked = masked};
+    memset(chosen, 0xee, sizeof chosen);
+    if (dllm_decode_select(chosen, &selection, &block) != DLLM_OK)
+        return refuse_status(why, "dllm_decode_select");
+    for (int q = 0; q < list->count; q++)
+        if (chosen[q]) got.values[got.count++] = q;
+    return field_same(expected, "selected", &got, why);
+}
+
+/* ---- end of sequence, rows ---------------------------------------------------------------- */
+
+static bool read_canvas(int64_t *canvas, field_list *list, const json_t *run, dllm_message *why)
+{
+    if (!field_numbers(list, run, "canvas")) return DLLM_REFUSE(why, "canvas is no list");
+    for (int q = 0; q < list->count; q++)
+        canvas[q] = (int64_t)list->values[q];
+    return true;
+}
+
+static bool run_eos(decode_checker *checker, const json_t *run, const json_t *expected,
+                    dllm_message *why)
+{
+    static const char *const rules[] = {"never", "gap_closed", "after_block", "fill", "step", NULL};
+    int64_t canvas[FIELD_LIST_MAX];
+    uint8_t eligible[FIELD_LIST_MAX], committed[FIELD_LIST_MAX] = {0};
+    field_list ids, block, just, got = {0};
+    const int64_t eos = (int64_t)field_number(run, "eos", -1);
+    int32_t stop = -1;
+    (void)checker;
+    if (!read_canvas(canvas, &ids, run, why)) return false;
+    if (!field_numbers(&block, run, "block") || !field_numbers(&just, run, "just_committed"))
+        return DLLM_REFUSE(why, "block or just_committed is no list");
+    for (int i = 0; i < just.count; i++)
+        committed[(int)just.values[i]] = 1;
+    const dllm_sequence_state state = {.struct_size = sizeof state,
+                                       .canvas = canvas,
+                                       .chosen = committed,
+                                       .eos = &eos,
+                                       .eos_count = 1,
+                                       .length = ids.count,
+                                       .prompt = (int64_t)field_number(run, "prompt_len", 0),
+                                       .low = (int64_t)block.values[0],
+                                       .high = (int64_t)block.values[1],
+                                       .mask_id = (int64_t)field_number(run, "mask_id", -1),
+                                       .rule = (dllm_eos_rule)field_word(run, "eos_rule", rules)};
+    if (dllm_decode_end(&stop, eligible, &state) != DLLM_OK)
+        return refuse_status(why, "dllm_decode_end");
+    if (stop != json_is_true(json_object_get(expected, "stop")))
+        return DLLM_REFUSE(why, "stop %d, wanted the other", stop);
+    for (int q = 0; q < ids.count; q++) {
+        ids.values[q] = (double)canvas[q];
+        if (eligible[q]) got.values[got.count++] = q;
+    }
+    return field_same(expected, "canvas", &ids, why) && field_same(expected, "eligible", &got, why);
+}
+
+static bool run_gather(decode_checker *checker, const json_t *run, const json_t *expected,
+                       dllm_message *why)
+{
+    static const char *const windows[] = {"canvas", "block", "block_minus_1", NULL};
+    int64_t positions[FIELD_LIST_MAX], rows[FIELD_LIST_MAX];
+    field_list masked, got = {0};
+    (void)checker;
+    if (!field_numbers(&masked, run, "masked")) return DLLM_REFUSE(why, "masked is no list");
+    const int64_t length = (int64_t)field_number(run, "block_length", 0);
+    const int64_t low = (int64_t)field_number(run, "prompt_len", 0) +
+                        (int64_t)field_number(run, "block_index", 0) * length;
+    const int64_t starts[] = {0, low, low > 0 ? low - 1 : 0};
+    for (int i = 0; i < masked.count; i++)
+        positions[i] = (int64_t)masked.values[i];
+    const dllm_status status =
+        dllm_decode_rows(rows, positions, masked.count, (int32_t)field_number(run, "shift", 0),
+                         starts[field_word(run, "window", windows)], low + length);
+    const bool wants_error = json_is_true(json_object_get(expected, "error"));
+    if (wants_error != (status != DLLM_OK))
+        return DLLM_REFUSE(why, "status %d, wanted %s", (int)status,
+                           wants_error ? "an error" : "none");
+    got.count = masked.count;
+    for (int i = 0; status == DLLM_OK && i < masked.count; i++)
+        got.values[i] = (double)rows[i];
+    return wants_error || field_same(expected, "rows", &got, why);
+}
+
+/* ---- cases -------------------------------------------------------------------------------- */
+
+static const struct kind {
+    const char *name;
+    bool (*run)(decode_checker *, const json_t *, const json_t *, dllm_message *);
+} kinds[] = {{"schedule", run_schedule},
+             {"select", run_select},
+             {"filter", decode_filtering_run},
+             {"eos", run_eos},
+             {"gather", run_gather}};
+
+static const struct kind *find_kind(const json_t *from)
+{
+    const char *name = json_string_value(json_object_get(from, "kind"));
+    for (size_t i = 0; name && i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].name, name) == 0) return &kinds[i];
+    return NULL;
+}
+
+bool decode_checker_open(decode_checker *out, int device, dllm_message *message)
+{
+    dllm_context_options options = DLLM_CONTEXT_OPTIONS_INIT;
+    *out = (decode_checker){.tier = 'B'};
+    options.device = device;
+    if (!device_open(&out->memory, device)) return DLLM_REFUSE(message, "%s", out->memory.message);
+    if (dllm_context_create(&out->context, &options) == DLLM_OK) return true;
+    device_close(&out->memory);
+    return DLLM_REFUSE(message, "%s", dllm_last_error());
+}
+
+void decode_checker_close(decode_checker *checker)
+{
+    dllm_context_destroy(checker->context);
+    device_close(&checker->memory);
+}
+
+check_verdict decode_checker_run(decode_checker *checker, const json_t *from, dllm_message *why)
+{
+    const struct kind *kind = find_kind(from);
+    const char *tier = json_string_value(json_object_get(from, "tier"));
+    const json_t *runs = json_object_get(from, "runs");
+    if (tier && tier[0] > checker->tier) {
+        dllm_message_set(why, "tier %s", tier);
+        return CHECK_SKIP;
+    }
+    if (!kind) {
+        dllm_message_set(why, "kind %s", json_string_value(json_object_get(from, "kind")));
+        return CHECK_SKIP;
+    }
+    for (size_t i = 0; i < json_array_size(runs); i++) {
+        dllm_message reason;
+        json_t *run = json_object();
+        (void)json_object_update(run, json_object_get(from, "common"));
+        (void)json_object_update(run, json_array_get(runs, i));
+        const bool passed = kind->run(checker, run, json_object_get(run, "expected"), &reason);
+        json_decref(run);
+        if (passed) continue;
+        dllm_message_set(why, "run %zu: %.400s", i, reason.text);
+        return CHECK_FAIL;
+    }
+    return CHECK_PASS;
+}

@@ -1,0 +1,35 @@
+/* decode_fields.h - the fields of a run of a decode case: numbers, lists, rules */
+#ifndef DECODE_FIELDS_H
+#define DECODE_FIELDS_H
+
+#include "message.h"
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FIELD_LIST_MAX = 64 };
+
+/** A list of numbers; null entries are NaN. */
+typedef struct field_list {
+    int count;
+    double values[FIELD_LIST_MAX];
+} field_list;
+
+/** A field's number, "inf" and the like too; `otherwise` if it is missing or null. */
+double field_number(const json_t *run, const char *name, double otherwise);
+
+/** Place of a field's word in a list that ends with NULL; 0 if it is missing, -1 if unknown. */
+int field_word(const json_t *run, const char *name, const char *const *words);
+
+/** False if the field is no list of at most FIELD_LIST_MAX numbers. */
+bool field_numbers(field_list *out, const json_t *run, const char *name);
+
+/** False with the two lists in the message. */
+bool field_same(const json_t *expected, const char *name, const field_list *got, dllm_message *why);
+
+/** False with both values in the message; nothing is compared if the field is missing. */
+bool field_near(const json_t *expected, const char *name, double got, double tolerance,
+                dllm_message *why);
+
+#endif
