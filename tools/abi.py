@@ -8,6 +8,7 @@ every field, and the functions. Two files come of it: tests/abi/dllm.abi, to see
 moved, and tools/python/dllm_kernels/_abi.py, the same for Python. --check writes nothing and ends
 with 1 if one of them would change, or if LIBRARY exports other functions than the header declares.
 """
+
 import difflib
 import os
 import pathlib
@@ -40,8 +41,9 @@ def declarations():
     structs: name -> [(field, type)], an array's type ending in [N]; functions: (result, name,
     [parameter types]); enums: type names; callbacks: (result, name, [parameter types]).
     """
-    text = subprocess.run([COMPILER, "-E", "-P", str(HEADER)], capture_output=True, text=True,
-                          check=True).stdout
+    text = subprocess.run(
+        [COMPILER, "-E", "-P", str(HEADER)], capture_output=True, text=True, check=True
+    ).stdout
     text = re.sub(r"__attribute__ *\(\(visibility\(\"default\"\)\)\)", "", text)
     structs, constants, enums = {}, [], []
     for name, body in re.findall(r"typedef struct (dllm_\w+) *\{(.*?)\} *\1;", text, re.S):
@@ -49,10 +51,18 @@ def declarations():
     for name, body in re.findall(r"\benum *(dllm_\w+)? *\{(.*?)\}", text, re.S):
         constants += re.findall(r"\b(DLLM_\w+)\b *=", body)
         enums += [name] if name else []
-    functions = [(one_space(result), name, parameters(rest)) for result, name, rest in re.findall(
-        r"^ *([a-z][\w \*]*?)\b(dllm_\w+) *\(([^()]*)\) *;", text, re.M)]
-    callbacks = [(one_space(result), name, parameters(rest)) for result, name, rest in re.findall(
-        r"typedef ([\w \*]+?) *\( *\* *(dllm_\w+) *\) *\(([^()]*)\) *;", text)]
+    functions = [
+        (one_space(result), name, parameters(rest))
+        for result, name, rest in re.findall(
+            r"^ *([a-z][\w \*]*?)\b(dllm_\w+) *\(([^()]*)\) *;", text, re.M
+        )
+    ]
+    callbacks = [
+        (one_space(result), name, parameters(rest))
+        for result, name, rest in re.findall(
+            r"typedef ([\w \*]+?) *\( *\* *(dllm_\w+) *\) *\(([^()]*)\) *;", text
+        )
+    ]
     return constants, structs, functions, enums, callbacks
 
 
@@ -70,20 +80,35 @@ def parameters(text):
 
 
 def measured(constants, structs):
-    """The compiler's numbers: {constant: value}, {struct: size}, {(struct, field): (offset, size)}."""
+    """The compiler's numbers: {constant: value}, {struct: size}, {(struct, field): place}."""
     lines = [f'    printf("%lld\\n", (long long){name});' for name in constants]
     for name, fields in structs.items():
         lines.append(f'    printf("%zu\\n", sizeof({name}));')
-        lines += [f'    printf("%zu %zu\\n", offsetof({name}, {one}), sizeof((({name} *)0)->{one}));'
-                  for one, _ in fields]
-    program = "\n".join(['#include "dllm.h"', "#include <stdio.h>", "int main(void)", "{", *lines,
-                         "    return 0;", "}", ""])
+        lines += [
+            f'    printf("%zu %zu\\n", offsetof({name}, {one}), sizeof((({name} *)0)->{one}));'
+            for one, _ in fields
+        ]
+    program = "\n".join(
+        [
+            '#include "dllm.h"',
+            "#include <stdio.h>",
+            "int main(void)",
+            "{",
+            *lines,
+            "    return 0;",
+            "}",
+            "",
+        ]
+    )
     with tempfile.TemporaryDirectory() as folder:
         source, binary = pathlib.Path(folder, "abi.c"), pathlib.Path(folder, "abi")
         source.write_text(program, encoding="utf-8")
         subprocess.run([COMPILER, f"-I{HEADER.parent}", str(source), "-o", str(binary)], check=True)
-        numbers = iter(subprocess.run([str(binary)], capture_output=True, text=True,
-                                      check=True).stdout.splitlines())
+        numbers = iter(
+            subprocess.run(
+                [str(binary)], capture_output=True, text=True, check=True
+            ).stdout.splitlines()
+        )
     values = {name: int(next(numbers)) for name in constants}
     sizes, places = {}, {}
     for name, fields in structs.items():
@@ -96,7 +121,9 @@ def abi_text(found, numbers):
     """The text for people."""
     constants, structs, functions, _, callbacks = found
     values, sizes, places = numbers
-    lines = ["# What binaries rely on in include/dllm.h, for 64-bit Linux. Written by tools/abi.py."]
+    lines = [
+        "# What binaries rely on in include/dllm.h, for 64-bit Linux. Written by tools/abi.py."
+    ]
     lines += ["", "# constants"] + [f"{name} {values[name]}" for name in constants]
     lines += ["", "# structs: size; each field's offset, size, name and type"]
     for name, fields in structs.items():
@@ -144,20 +171,38 @@ def abi_python(found, values):
     text = "\n".join(lines + ["}", ""])
     names = sorted({"Structure", *re.findall(r"\b(?:c_\w+|CFUNCTYPE)\b", text)})
     imports = textwrap.wrap(", ".join(names), 96, initial_indent="    ", subsequent_indent="    ")
-    return "\n".join(['"""include/dllm.h as ctypes. Written by tools/abi.py from the header."""', "",
-                      "from ctypes import (", *imports, ")", "", text])
+    return "\n".join(
+        [
+            '"""include/dllm.h as ctypes. Written by tools/abi.py from the header."""',
+            "",
+            "from ctypes import (",
+            *imports,
+            ")",
+            "",
+            text,
+        ]
+    )
 
 
 def exported(library):
     """Names of the functions that a shared library exports."""
-    listing = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True,
-                             text=True, check=True).stdout
+    listing = subprocess.run(
+        ["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True
+    ).stdout
     return {line.split()[-1].split("@")[0] for line in listing.splitlines() if " T " in line}
 
 
 def differences(new, path, old):
-    return list(difflib.unified_diff(old.splitlines(), new.splitlines(), f"{path} committed",
-                                     f"{path} of the header", lineterm="", n=1))
+    return list(
+        difflib.unified_diff(
+            old.splitlines(),
+            new.splitlines(),
+            f"{path} committed",
+            f"{path} of the header",
+            lineterm="",
+            n=1,
+        )
+    )
 
 
 def main(arguments):
@@ -178,8 +223,10 @@ def main(arguments):
             print(f"{path.relative_to(ROOT)} written")
     if len(arguments) == 2:
         declared = {name for _, name, _ in found[2]}
-        faults += [f"{name}: exported or declared, not both"
-                   for name in sorted(declared ^ exported(arguments[1]))]
+        faults += [
+            f"{name}: exported or declared, not both"
+            for name in sorted(declared ^ exported(arguments[1]))
+        ]
     print("\n".join(faults), end="\n" if faults else "")
     return 1 if faults else 0
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times a whole decode: a LLaDA trunk with three heads, and one head in memory too small for logits.
+"""Times a whole decode, a LLaDA trunk with three heads, and a head where logits find no room.
 
 usage: end_to_end.py [--quick] [--json FILE] [--takers LIST] [--shape NAME] [--device D]
 
@@ -10,10 +10,10 @@ LLaDA-8B's shape and random bf16 weights. The heads:
     compiled    logits of the masked rows alone, by torch.compile
     fused       fused_head on the masked rows
 
-All leave the mask id out, so the decode loop is the same. Tokens are compared on one block, all heads
-reading the same rows of each step. Last, a head of 16,384 rows runs under a memory cap that the
-logits do not fit in. --quick decodes 32 tokens; --shape small, with --device cpu, only tries the
-script. Wants DLLM_LIBRARY, and the package beside it in tools/python.
+All leave the mask id out, so the decode loop is the same. Tokens are compared on one block, all
+heads reading the same rows of each step. Last, a head of 16,384 rows runs under a memory cap that
+the logits do not fit in. --quick decodes 32 tokens; --shape small, with --device cpu, only tries
+the script. Wants DLLM_LIBRARY, and the package beside it in tools/python.
 """
 
 import argparse
@@ -37,7 +37,9 @@ from llada_model import LladaConfig, LladaModel  # noqa: E402
 
 SHAPES = {
     "llada-8b": LladaConfig(),
-    "small": LladaConfig(vocab_size=2000, hidden_size=64, n_layers=2, n_heads=4, mlp_hidden_size=128),
+    "small": LladaConfig(
+        vocab_size=2000, hidden_size=64, n_layers=2, n_heads=4, mlp_hidden_size=128
+    ),
 }
 BATCH, PROMPT, BLOCK = 4, 128, 32
 CAP_ROWS, CAP_SPARE_BYTES = 16384, 1 << 30
@@ -60,8 +62,11 @@ def gathered(hidden, weight, rows, mask_id):
     return token, torch.softmax(logits, dim=-1).gather(1, token[:, None])[:, 0]
 
 
-HEADS = {"published": published, "compiled": torch.compile(gathered, dynamic=True),
-         "fused": llada.fused_rows}
+HEADS = {
+    "published": published,
+    "compiled": torch.compile(gathered, dynamic=True),
+    "fused": llada.fused_rows,
+}
 
 
 class Clock:
@@ -89,12 +94,19 @@ class Clock:
 
 def decode(model, prompt, head, tokens):
     """The canvas, one token a step."""
-    return llada.generate(model, prompt, mask_id=model.model.config.mask_token_id, steps=tokens,
-                          gen_length=tokens, block_length=BLOCK, head=head)
+    return llada.generate(
+        model,
+        prompt,
+        mask_id=model.model.config.mask_token_id,
+        steps=tokens,
+        gen_length=tokens,
+        block_length=BLOCK,
+        head=head,
+    )
 
 
 def measure(model, prompt, name, tokens):
-    """One head: a block to warm up, then the whole decode, timed. Returns its record and the canvas."""
+    """One head: a block to warm up, then the whole decode, timed. Returns its record."""
     device = prompt.device
     decode(model, prompt, HEADS[name], BLOCK)
     whole, inner = Clock(device), Clock(device)
@@ -111,13 +123,19 @@ def measure(model, prompt, name, tokens):
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
     whole.mark()
-    canvas = decode(model, prompt, timed, tokens)
+    decode(model, prompt, timed, tokens)
     whole.mark()
     step_ms, head_ms = whole.pairs_ms() / tokens, inner.pairs_ms() / tokens
     peak = torch.cuda.max_memory_allocated() if device.type == "cuda" else 0
-    return {"head": name, "step_ms": step_ms, "head_ms": head_ms, "share": head_ms / step_ms,
-            "tokens_per_s": len(prompt) * 1e3 / step_ms, "peak_bytes": peak,
-            "peak_above_model_bytes": peak - before}, canvas
+    return {
+        "head": name,
+        "step_ms": step_ms,
+        "head_ms": head_ms,
+        "share": head_ms / step_ms,
+        "tokens_per_s": len(prompt) * 1e3 / step_ms,
+        "peak_bytes": peak,
+        "peak_above_model_bytes": peak - before,
+    }
 
 
 def clear_rows(hidden, weight, rows, mask_id):
@@ -129,8 +147,12 @@ def clear_rows(hidden, weight, rows, mask_id):
 
 def compare_tokens(model, prompt, names):
     """Every head on the same rows of each step of a block, against the gathered logits."""
-    counts = {"rows": 0, "clear_rows": 0, **{f"{name}_differ": 0 for name in names},
-              **{f"{name}_differ_where_clear": 0 for name in names}}
+    counts = {
+        "rows": 0,
+        "clear_rows": 0,
+        **{f"{name}_differ": 0 for name in names},
+        **{f"{name}_differ_where_clear": 0 for name in names},
+    }
 
     def all_heads(*arguments):
         token, confidence = gathered(*arguments)
@@ -154,15 +176,23 @@ def in_little_memory(weight, mask_id):
     torch.cuda.empty_cache()
     total = torch.cuda.get_device_properties(weight.device).total_memory
     cap = torch.cuda.memory_reserved() + CAP_SPARE_BYTES
-    record = {"rows": CAP_ROWS, "cap_bytes": cap, "spare_bytes": CAP_SPARE_BYTES,
-              "logits_bytes": CAP_ROWS * weight.shape[0] * weight.element_size()}
+    record = {
+        "rows": CAP_ROWS,
+        "cap_bytes": cap,
+        "spare_bytes": CAP_SPARE_BYTES,
+        "logits_bytes": CAP_ROWS * weight.shape[0] * weight.element_size(),
+    }
     torch.cuda.set_per_process_memory_fraction(cap / total)
     try:
-        record["logits"] = "ran" if fits(gathered, hidden, weight, rows, mask_id) else "out of memory"
+        record["logits"] = (
+            "ran" if fits(gathered, hidden, weight, rows, mask_id) else "out of memory"
+        )
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
-        record["fused"] = "ran" if fits(llada.fused_rows, hidden, weight, rows, mask_id) else "out of memory"
+        record["fused"] = (
+            "ran" if fits(llada.fused_rows, hidden, weight, rows, mask_id) else "out of memory"
+        )
         record["fused_peak_bytes"] = torch.cuda.max_memory_allocated() - before
         record.update(check_in_pieces(hidden, weight, rows, mask_id))
     finally:
@@ -192,23 +222,33 @@ def check_in_pieces(hidden, weight, rows, mask_id, piece=256):
 def surroundings(device):
     """Where and when."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-    return {"device": name, "torch": torch.__version__, "library": dllm_kernels.version(),
-            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "command": " ".join(["end_to_end.py", *sys.argv[1:]])}
+    return {
+        "device": name,
+        "torch": torch.__version__,
+        "library": dllm_kernels.version(),
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "command": " ".join(["end_to_end.py", *sys.argv[1:]]),
+    }
 
 
 def ratios(heads):
     """Step time of each pair, ours first."""
     by_name = {record["head"]: record for record in heads}
     ours = by_name.get("fused")
-    return {f"fused_step_of_{name}": ours["step_ms"] / record["step_ms"]
-            for name, record in by_name.items() if ours and name != "fused"}
+    return {
+        f"fused_step_of_{name}": ours["step_ms"] / record["step_ms"]
+        for name, record in by_name.items()
+        if ours and name != "fused"
+    }
 
 
 def print_line(record):
-    print(f"{record['head']:10} {record['step_ms']:8.2f} ms a step, head {record['head_ms']:7.3f} ms "
-          f"({100 * record['share']:.1f} %), {record['peak_above_model_bytes'] / 2**20:,.0f} MiB above "
-          "the model", flush=True)
+    print(
+        f"{record['head']:10} {record['step_ms']:8.2f} ms a step, head {record['head_ms']:7.3f} ms "
+        f"({100 * record['share']:.1f} %), {record['peak_above_model_bytes'] / 2**20:,.0f} MiB "
+        "above the model",
+        flush=True,
+    )
 
 
 def parse(arguments):
@@ -235,25 +275,34 @@ def main(arguments):
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     model = LladaModel.random(config, dtype, device)
     generator = torch.Generator(device).manual_seed(1)
-    prompt = torch.randint(0, config.mask_token_id, (BATCH, PROMPT), device=device, generator=generator)
-    record = {**surroundings(device), "model": dataclasses.asdict(config), "batch": BATCH,
-              "prompt": PROMPT, "tokens": tokens, "block": BLOCK, "heads": []}
-    canvases = {}
+    prompt = torch.randint(
+        0, config.mask_token_id, (BATCH, PROMPT), device=device, generator=generator
+    )
+    record = {
+        **surroundings(device),
+        "model": dataclasses.asdict(config),
+        "batch": BATCH,
+        "prompt": PROMPT,
+        "tokens": tokens,
+        "block": BLOCK,
+        "heads": [],
+    }
     for name in names:
-        measured, canvases[name] = measure(model, prompt, name, tokens)
-        record["heads"].append(measured)
-        print_line(measured)
+        record["heads"].append(measure(model, prompt, name, tokens))
+        print_line(record["heads"][-1])
     record.update(ratios(record["heads"]))
     record["same_rows"] = compare_tokens(model, prompt, names)
     print(record["same_rows"], flush=True)
     if device.type == "cuda":
-        record["little_memory"] = in_little_memory(model.model.transformer.ff_out.weight,
-                                                   config.mask_token_id)
+        record["little_memory"] = in_little_memory(
+            model.model.transformer.ff_out.weight, config.mask_token_id
+        )
         print(record["little_memory"])
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     failed = record["same_rows"].get("fused_differ_where_clear", 0) + record.get(
-        "little_memory", {}).get("differ_where_clear", 0)
+        "little_memory", {}
+    ).get("differ_where_clear", 0)
     return 2 if failed else 0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the newest GPU results as SVG files in tools/bench/plots/: roofline, time and memory over rows.
+"""Draws the newest GPU results as SVG in tools/bench/plots/: roofline, time and memory over rows.
 
 usage: tools/bench/plots.py        (needs matplotlib)
 """
@@ -16,9 +16,17 @@ FOLDER = pathlib.Path(__file__).resolve().parent / "plots"
 
 matplotlib.use("svg")
 # equal results give equal files, with text as text
-matplotlib.rcParams.update({
-    "svg.hashsalt": "dllm", "svg.fonttype": "none", "font.size": 9, "axes.grid": True,
-    "grid.alpha": 0.3, "figure.figsize": (6.4, 4.0), "figure.constrained_layout.use": True})
+matplotlib.rcParams.update(
+    {
+        "svg.hashsalt": "dllm",
+        "svg.fonttype": "none",
+        "font.size": 9,
+        "axes.grid": True,
+        "grid.alpha": 0.3,
+        "figure.figsize": (6.4, 4.0),
+        "figure.constrained_layout.use": True,
+    }
+)
 
 from matplotlib import pyplot  # noqa: E402
 
@@ -36,17 +44,24 @@ def lines(heads):
     """(name, results in order of rows) of every taker, ours last so that it lies on top."""
     takers = report.in_order(r["what"] for r in heads)
     takers.sort(key=lambda what: what in roofline.FAMILIES)
-    return [(report.NAMES.get(what, what),
-             sorted((r for r in heads if r["what"] == what), key=lambda r: r["rows"]))
-            for what in takers]
+    return [
+        (
+            report.NAMES.get(what, what),
+            sorted((r for r in heads if r["what"] == what), key=lambda r: r["rows"]),
+        )
+        for what in takers
+    ]
 
 
 def start(name, heads, x, y):
     first = heads[0]
     figure, axes = pyplot.subplots()
     axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
-    axes.set_title(f"{first['device']}, V = {first['vocab']:,}, H = {first['depth']:,}, "
-                   f"{first['type']} ({name})", fontsize=9)
+    axes.set_title(
+        f"{first['device']}, V = {first['vocab']:,}, H = {first['depth']:,}, "
+        f"{first['type']} ({name})",
+        fontsize=9,
+    )
     return figure, axes
 
 
@@ -64,19 +79,35 @@ def draw_roofline(name, results, heads):
         intensity = [operations / moved for moved, operations in map(roofline.work, line)]
         rate = [roofline.work(r)[1] / r["ms"] / 1e9 for r in line]
         axes.plot(intensity, rate, "o-", markersize=3, linewidth=1, label=title)
-    ends = [operations / moved for moved, operations in map(roofline.work, (
-        min(heads, key=lambda r: r["rows"]), max(heads, key=lambda r: r["rows"])))]
+    ends = [
+        operations / moved
+        for moved, operations in map(
+            roofline.work,
+            (min(heads, key=lambda r: r["rows"]), max(heads, key=lambda r: r["rows"])),
+        )
+    ]
     ridge = product / read * 1e3
-    axes.plot([ends[0], ridge, max(ends[1], ridge)], [ends[0] * read / 1e3, product, product], "k--",
-              linewidth=1, label=f"roof: {read:,.0f} GB/s, {product:,.0f} TFLOP/s")
+    axes.plot(
+        [ends[0], ridge, max(ends[1], ridge)],
+        [ends[0] * read / 1e3, product, product],
+        "k--",
+        linewidth=1,
+        label=f"roof: {read:,.0f} GB/s, {product:,.0f} TFLOP/s",
+    )
     save(figure, axes, "roofline.svg")
 
 
 def draw_time(name, heads):
     figure, axes = start(name, heads, "rows", "ms")
     for title, line in lines(heads):
-        axes.plot([r["rows"] for r in line], [r["ms"] for r in line], "o-", markersize=3, linewidth=1,
-                  label=title)
+        axes.plot(
+            [r["rows"] for r in line],
+            [r["ms"] for r in line],
+            "o-",
+            markersize=3,
+            linewidth=1,
+            label=title,
+        )
     save(figure, axes, "time.svg")
 
 
@@ -84,11 +115,22 @@ def draw_memory(name, heads):
     figure, axes = start(name, heads, "rows", "MiB beside X and W")
     rows = sorted({r["rows"] for r in heads})
     for title, size in (("logits, bf16", 2), ("logits, fp32", 4), ("logits, fp64", 8)):
-        axes.plot(rows, [n * heads[0]["vocab"] * size / 2**20 for n in rows], "--", linewidth=1,
-                  label=title)
+        axes.plot(
+            rows,
+            [n * heads[0]["vocab"] * size / 2**20 for n in rows],
+            "--",
+            linewidth=1,
+            label=title,
+        )
     for title, line in lines([r for r in heads if r["what"] in roofline.FAMILIES]):
-        axes.plot([r["rows"] for r in line], [r["workspace_bytes"] / 2**20 for r in line], "o-",
-                  markersize=3, linewidth=1, label=f"{title}: workspace")
+        axes.plot(
+            [r["rows"] for r in line],
+            [r["workspace_bytes"] / 2**20 for r in line],
+            "o-",
+            markersize=3,
+            linewidth=1,
+            label=f"{title}: workspace",
+        )
     save(figure, axes, "memory.svg")
 
 

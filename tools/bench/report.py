@@ -7,9 +7,10 @@ usage: tools/bench/report.py [--check]
 Reads tools/bench/results/*.json, lists of results as `bench --json` and `peers.py --json` write
 them. Every file gets a section in results.md; README.md gets each kind of table from the newest
 file that has it, measured on a GPU. Both keep everything outside the lines <!-- bench:begin --> and
-<!-- bench:end -->. results.md also says what limits each head, and has what end_to_end.py measured, from
-results/end_to_end/*.json. --check writes nothing and ends with 1 if a file would change. --join writes one
-list out of several: what was measured in pieces becomes one file, and its tables are whole.
+<!-- bench:end -->. results.md also says what limits each head, and has what end_to_end.py measured,
+from results/end_to_end/*.json. --check writes nothing and ends with 1 if a file would change. --join
+writes one list out of several: what was measured in pieces becomes one file, and its tables are
+whole.
 """
 import json
 import pathlib
@@ -163,7 +164,8 @@ def limits_section(results):
         ratio = f"{result['ratio']:.2f}×" if result["ratio"] else "–"
         rows.append([f"{result['rows']:,}", f"`{result['what']}`", milliseconds(result), what,
                      f"{100 * roof_ms / result['ms']:.0f} %", ratio])
-    lost = [f"{r['rows']:,} ({r['ratio']:.2f}×)" for r in ours if r["ratio"] and r["ratio"] > 1.005]
+    slower = [r for r in ours if r["ratio"] and r["ratio"] > 1.005]
+    lost = [f"{r['rows']:,} ({r['ratio']:.2f}×)" for r in slower]
     where = "Slower than the product alone at R = " + ", ".join(lost) if lost else (
         "Nowhere slower than the product alone")
     return (f"What limits our fastest head; roofs are the fastest read and product of this file, "

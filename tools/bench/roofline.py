@@ -1,7 +1,7 @@
 """What limits a head at each number of rows, by the fastest read and product of the same file.
 
-A head of R rows reads W and X once and multiplies 2 R V H. Its roof is the longer of the two times at the
-highest rates that anything in the file reached; no data sheet is asked.
+A head of R rows reads W and X once and multiplies 2 R V H. Its roof is the longer of the two times
+at the highest rates that anything in the file reached; no data sheet is asked.
 """
 
 FAMILIES = ("naive", "tiled", "mma", "sm90", "gemm_chunk", "dllm")
@@ -28,8 +28,9 @@ def limit(result, roofs):
 
 def heads(results):
     """Heads of the file's first shape, launches interleaved; the plain read multiplies nothing."""
-    chosen = [r for r in results
-              if r["op"] == "head" and r["method"] == "L" and r["what"] != "read"]
+    chosen = [
+        r for r in results if r["op"] == "head" and r["method"] == "L" and r["what"] != "read"
+    ]
     shape = chosen and (chosen[0]["vocab"], chosen[0]["depth"], chosen[0]["type"])
     return [r for r in chosen if (r["vocab"], r["depth"], r["type"]) == shape]
 

@@ -5,6 +5,7 @@ usage: tools/python/wheel.py BUILD FOLDER
 
 BUILD is a build folder, release for what is to be given away. Prints the wheel's path.
 """
+
 import base64
 import hashlib
 import pathlib
@@ -25,17 +26,24 @@ def version(root):
 
 def contents(build, name, tag, number):
     """(path in the wheel, bytes, is a program) of every file but RECORD."""
-    files = [(f"dllm_kernels/{path.name}", path.read_bytes(), False)
-             for path in sorted(PACKAGE.iterdir()) if path.suffix in (".py", ".typed")]
+    files = [
+        (f"dllm_kernels/{path.name}", path.read_bytes(), False)
+        for path in sorted(PACKAGE.iterdir())
+        if path.suffix in (".py", ".typed")
+    ]
     files.append(("dllm_kernels/libdllm.so.0", (build / "libdllm.so.0").read_bytes(), False))
     files.append(("dllm_kernels/dllm-jit", (build / "dllm-jit").read_bytes(), True))
-    metadata = (f"Metadata-Version: 2.1\nName: {name}\nVersion: {number}\n"
-                "Summary: The last step of language-model inference, without the logits\n"
-                "Requires-Python: >=3.9\n")
+    metadata = (
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {number}\n"
+        "Summary: The last step of language-model inference, without the logits\n"
+        "Requires-Python: >=3.9\n"
+    )
     wheel = f"Wheel-Version: 1.0\nGenerator: wheel.py\nRoot-Is-Purelib: false\nTag: {tag}\n"
     folder = f"{name}-{number}.dist-info"
-    return files + [(f"{folder}/METADATA", metadata.encode(), False),
-                    (f"{folder}/WHEEL", wheel.encode(), False)]
+    return files + [
+        (f"{folder}/METADATA", metadata.encode(), False),
+        (f"{folder}/WHEEL", wheel.encode(), False),
+    ]
 
 
 def add(archive, path, data, is_program=False):

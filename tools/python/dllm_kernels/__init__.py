@@ -13,5 +13,12 @@ from ._calls import fused_head, fused_sampler, merge_states
 from ._fields import HeadOutput
 from ._library import DllmError, InvalidArgument, version
 
-__all__ = ["DllmError", "HeadOutput", "InvalidArgument", "fused_head", "fused_sampler", "merge_states",
-           "version"]
+__all__ = [
+    "DllmError",
+    "HeadOutput",
+    "InvalidArgument",
+    "fused_head",
+    "fused_sampler",
+    "merge_states",
+    "version",
+]

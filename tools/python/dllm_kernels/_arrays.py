@@ -38,9 +38,22 @@ class TorchArrays:
     """Tensors of torch."""
 
     def __init__(self):
-        self.names = {getattr(torch, name): name for name in (
-            "bfloat16", "float16", "float32", "int32", "int64", "uint8", "uint32", "uint64",
-            "float64", "bool") if hasattr(torch, name)}
+        self.names = {
+            getattr(torch, name): name
+            for name in (
+                "bfloat16",
+                "float16",
+                "float32",
+                "int32",
+                "int64",
+                "uint8",
+                "uint32",
+                "uint64",
+                "float64",
+                "bool",
+            )
+            if hasattr(torch, name)
+        }
         self.dtypes = {name: dtype for dtype, name in self.names.items()}
 
     def view(self, tensor) -> View:
@@ -48,8 +61,14 @@ class TorchArrays:
             raise ValueError(f"device {tensor.device} is not cpu or cuda")
         dtype = tensor.dtype
         # get_device() is -1 on the CPU, as DLLM_DEVICE_CPU
-        return View(tensor.data_ptr(), tensor.shape, tensor.stride(),
-                    self.names.get(dtype) or str(dtype), dtype.itemsize, tensor.get_device())
+        return View(
+            tensor.data_ptr(),
+            tensor.shape,
+            tensor.stride(),
+            self.names.get(dtype) or str(dtype),
+            dtype.itemsize,
+            tensor.get_device(),
+        )
 
     def empty(self, shape, kind: str, like):
         return torch.empty(shape, dtype=self.dtypes[kind], device=like.device)
@@ -70,9 +89,14 @@ class NumpyArrays:
             raise ValueError(f"type {array.dtype} has the other byte order")
         if any(stride % item for stride in array.strides):
             raise ValueError(f"strides {array.strides} bytes are not whole elements of {item}")
-        return View(self.pointer(array), array.shape,
-                    tuple(stride // item for stride in array.strides), array.dtype.name, item,
-                    _abi.DLLM_DEVICE_CPU)
+        return View(
+            self.pointer(array),
+            array.shape,
+            tuple(stride // item for stride in array.strides),
+            array.dtype.name,
+            item,
+            _abi.DLLM_DEVICE_CPU,
+        )
 
     def empty(self, shape, kind: str, like):
         return numpy.empty(shape, dtype=kind)
@@ -111,5 +135,7 @@ def as_array(value: Any):
         return torch.as_tensor(value, device="cuda")
     if hasattr(value, "__array_interface__") and numpy:
         return numpy.asarray(value)
-    raise TypeError(f"{type(value).__name__} is not a tensor, an array, or something with DLPack or "
-                    "__cuda_array_interface__ (which need torch)")
+    raise TypeError(
+        f"{type(value).__name__} is not a tensor, an array, or something with DLPack or "
+        "__cuda_array_interface__ (which need torch)"
+    )

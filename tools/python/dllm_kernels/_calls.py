@@ -1,4 +1,4 @@
-"""The public functions: what was given becomes arrays, then a call or, under torch.compile, an operator."""
+"""The public functions: arrays are taken as they are, torch.compile gets an operator."""
 
 from __future__ import annotations
 
@@ -15,21 +15,35 @@ if torch:
     from . import _torch_op
 
 
-def _call(operation: Operation, source: Any, weight: Any, outputs: Sequence[str], ids: str,
-          options: dict[str, Any]) -> HeadOutput:
+def _call(
+    operation: Operation,
+    source: Any,
+    weight: Any,
+    outputs: Sequence[str],
+    ids: str,
+    options: dict[str, Any],
+) -> HeadOutput:
     arrays, settings = split_options(options)
     outputs = tuple(outputs)
     if torch and torch.compiler.is_compiling():
-        return HeadOutput(**_torch_op.rows(operation, source, weight, outputs, ids, arrays, settings))
+        return HeadOutput(
+            **_torch_op.rows(operation, source, weight, outputs, ids, arrays, settings)
+        )
     source = as_array(source)
     weight = None if weight is None else as_array(weight)
     arrays = {name: as_array(array) for name, array in arrays.items()}
     return HeadOutput(**run_rows(operation, source, weight, outputs, ids, arrays, settings))
 
 
-def fused_head(hidden: Any, weight: Any, row_index: Any = None, *,
-               outputs: Sequence[str] = ("argmax", "lse", "confidence"), ids: str = "int64",
-               **options: Unpack[RowOptions]) -> HeadOutput:
+def fused_head(
+    hidden: Any,
+    weight: Any,
+    row_index: Any = None,
+    *,
+    outputs: Sequence[str] = ("argmax", "lse", "confidence"),
+    ids: str = "int64",
+    **options: Unpack[RowOptions],
+) -> HeadOutput:
     """The statistics of each row of logits hidden @ weight.T, without writing the logits.
 
     hidden     (source_rows, depth) bfloat16, float16 or float32; rows may be strided
@@ -45,9 +59,14 @@ def fused_head(hidden: Any, weight: Any, row_index: Any = None, *,
     return _call(HEAD, hidden, weight, outputs, ids, {"row_index": row_index, **options})
 
 
-def fused_sampler(logits: Any, row_index: Any = None, *,
-                  outputs: Sequence[str] = ("argmax", "lse", "confidence"), ids: str = "int64",
-                  **options: Unpack[RowOptions]) -> HeadOutput:
+def fused_sampler(
+    logits: Any,
+    row_index: Any = None,
+    *,
+    outputs: Sequence[str] = ("argmax", "lse", "confidence"),
+    ids: str = "int64",
+    **options: Unpack[RowOptions],
+) -> HeadOutput:
     """The statistics of each row of logits, in one pass over them.
 
     logits     (source_rows, vocab) bfloat16, float16 or float32; rows may be strided
@@ -61,9 +80,14 @@ MERGE_KEYWORDS = {"temperature", "tempered", "candidates", "family", "cache_only
                   "deterministic"}  # fmt: skip
 
 
-def merge_states(states: Any, vocab: int, *,
-                 outputs: Sequence[str] = ("argmax", "lse", "confidence"), ids: str = "int64",
-                 **options: Unpack[RowOptions]) -> HeadOutput:
+def merge_states(
+    states: Any,
+    vocab: int,
+    *,
+    outputs: Sequence[str] = ("argmax", "lse", "confidence"),
+    ids: str = "int64",
+    **options: Unpack[RowOptions],
+) -> HeadOutput:
     """The statistics of whole rows from the states of vocabulary shards.
 
     states   (shards, rows, bytes) uint8: HeadOutput.state of every shard, in any order

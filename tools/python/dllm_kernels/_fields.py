@@ -87,10 +87,17 @@ INPUTS = {
 }
 
 # name: (field, bit) of the keywords that are true or false
-BITS = {name: ("behaviour", getattr(_abi, f"DLLM_{name.upper()}"))
-        for name in ("tempered", "batch_invariant", "partial_state")}
-BITS.update({name[13:].lower(): ("prepare", getattr(_abi, name))
-             for name in dir(_abi) if name.startswith("DLLM_PREPARE_")})
+BITS = {
+    name: ("behaviour", getattr(_abi, f"DLLM_{name.upper()}"))
+    for name in ("tempered", "batch_invariant", "partial_state")
+}
+BITS.update(
+    {
+        name[13:].lower(): ("prepare", getattr(_abi, name))
+        for name in dir(_abi)
+        if name.startswith("DLLM_PREPARE_")
+    }
+)
 
 NUMBERS = ("valid_vocab", "vocab_offset", "scale", "softcap", "temperature", "candidates",
            "time_limit_ms")  # fmt: skip
@@ -104,7 +111,10 @@ def layout(outputs: tuple[str, ...], ids: str, settings: dict[str, Any]):
     bits, fields = 0, []
     for name in outputs:
         if name == "candidates":
-            fields += [("candidate_values", "float32", candidates), ("candidate_ids", ids, candidates)]
+            fields += [
+                ("candidate_values", "float32", candidates),
+                ("candidate_ids", ids, candidates),
+            ]
         elif name in OUTPUT_TYPES:
             fields.append((name, OUTPUT_TYPES[name].replace("id", ids), 0))
         else:
@@ -157,7 +167,8 @@ def check_input(name: str, view: View, rows: int, vocab: int, ids: str) -> None:
     if view.type not in types and not ("id" in types and view.type == ids):
         raise TypeError(f"{name} type {view.type} is not {' or '.join(types).replace('id', ids)}")
     if len(view.shape) != len(wanted) or any(
-            side not in ("any", have) for side, have in zip(wanted, view.shape)):
+        side not in ("any", have) for side, have in zip(wanted, view.shape)
+    ):
         raise ValueError(f"{name} has shape {tuple(view.shape)}, wanted {wanted}")
     stride = 1
     for side, have in zip(reversed(view.shape), reversed(view.strides)):

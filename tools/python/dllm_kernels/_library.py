@@ -32,7 +32,9 @@ def _load() -> ctypes.CDLL:
             getattr(found, function).restype = result
             getattr(found, function).argtypes = parameters
     except (OSError, AttributeError) as error:
-        raise ImportError(f"libdllm cannot be used: {error}; install it or set DLLM_LIBRARY") from None
+        raise ImportError(
+            f"libdllm cannot be used: {error}; install it or set DLLM_LIBRARY"
+        ) from None
     return found
 
 

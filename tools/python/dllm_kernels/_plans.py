@@ -40,7 +40,9 @@ def cached(key: tuple, device: int, make: Callable[[], Plan]) -> Plan:
     if found is None:
         if is_capturing(device):
             # loading a kernel would spoil the capture
-            raise DllmError(_abi.DLLM_CAPTURING, "no plan of this call yet: make it once before capture")
+            raise DllmError(
+                _abi.DLLM_CAPTURING, "no plan of this call yet: make it once before capture"
+            )
         with _lock:
             found = _plans.get(key) or make()
             _plans[key] = found
@@ -51,8 +53,12 @@ def prepare_plan(name: str, device: int, options, fields) -> Plan:
     """The library's plan for an options struct."""
     handle = c_void_p()
     check(getattr(library, f"dllm_{name}_prepare")(byref(handle), context(device), byref(options)))
-    return Plan(handle, library.dllm_plan_workspace_bytes(handle),
-                getattr(library, f"dllm_{name}_run"), fields)
+    return Plan(
+        handle,
+        library.dllm_plan_workspace_bytes(handle),
+        getattr(library, f"dllm_{name}_run"),
+        fields,
+    )
 
 
 def enqueue(plan: Plan, buffers, like: Any, rows: int, device: int) -> dict[str, Any]:

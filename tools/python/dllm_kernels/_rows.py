@@ -40,7 +40,9 @@ def matrix_view(name: str, array: Any, width: int = 0) -> View:
         raise ValueError(f"{name} stride {view.strides[1]} inside a row is not 1")
     if view.strides[0] < view.shape[1] and view.shape[0] > 1:
         # the library takes a stride of 0 for contiguous rows
-        raise ValueError(f"{name} stride {view.strides[0]} is below the row's {view.shape[1]} elements")
+        raise ValueError(
+            f"{name} stride {view.strides[0]} is below the row's {view.shape[1]} elements"
+        )
     if width and view.shape[1] != width:
         raise ValueError(f"{name} has rows of {view.shape[1]} elements, hidden has {width}")
     return view
@@ -55,8 +57,14 @@ def alignment(*views: View) -> int:
     return low & -low
 
 
-def find_plan(operation: Operation, views: dict[str, View], rows: int, settings: dict[str, Any],
-              outputs: tuple[str, ...], ids: str) -> Plan:
+def find_plan(
+    operation: Operation,
+    views: dict[str, View],
+    rows: int,
+    settings: dict[str, Any],
+    outputs: tuple[str, ...],
+    ids: str,
+) -> Plan:
     """The plan of a call's key, prepared the first time."""
     source, weight = views[operation.source], views.get("weight")
     index, suppress = views.get("row_index"), views.get("suppress")
@@ -67,21 +75,29 @@ def find_plan(operation: Operation, views: dict[str, View], rows: int, settings:
         alignment(source, weight) if weight else alignment(source))  # fmt: skip
     key = (operation.name, source.device, numbers, tuple(views), outputs, ids,
            frozenset(settings.items()))  # fmt: skip
-    return cached(key, source.device, lambda: prepare(
-        operation, views, numbers, settings, outputs, ids))
+    return cached(
+        key, source.device, lambda: prepare(operation, views, numbers, settings, outputs, ids)
+    )
 
 
-def prepare(operation: Operation, views: dict[str, View], numbers: tuple, settings: dict[str, Any],
-            outputs: tuple[str, ...], ids: str) -> Plan:
+def prepare(
+    operation: Operation,
+    views: dict[str, View],
+    numbers: tuple,
+    settings: dict[str, Any],
+    outputs: tuple[str, ...],
+    ids: str,
+) -> Plan:
     """A plan: the options struct filled, prepared, its workspace asked for."""
     rows_max, width, weight_rows, source_type, weight_type, index_type, suppress, keep = numbers
     bits, fields = layout(outputs, ids, settings)
     options = operation.options(
-        struct_size=sizeof(operation.options), rows_max=rows_max, vocab=weight_rows or width,
+        struct_size=sizeof(operation.options), rows_max=rows_max,
+        vocab=width if weight_rows is None else weight_rows,
         index_type=index_type or 0, suppress_max=suppress or 0, alignment_bytes=keep,
         id_type=IDS[ids], outputs=bits)  # fmt: skip
     setattr(options, operation.source + "_type", source_type)
-    if weight_rows:
+    if weight_rows is not None:
         options.depth, options.weight_type = width, weight_type
     for name in views:
         options.inputs |= INPUTS[name][2] if name in INPUTS else 0
@@ -104,13 +120,22 @@ def take_views(operation: Operation, source: Any, weight: Any, arrays: dict[str,
         check_input(name, views[name], rows, vocab, ids)
     for name, view in views.items():
         if view.device != first.device:
-            raise ValueError(f"{name} is on device {view.device}, {operation.source} on "
-                             f"{first.device} (-1 is the CPU)")
+            raise ValueError(
+                f"{name} is on device {view.device}, {operation.source} on "
+                f"{first.device} (-1 is the CPU)"
+            )
     return views, rows
 
 
-def run_rows(operation: Operation, source: Any, weight: Any, outputs: tuple[str, ...], ids: str,
-             arrays: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+def run_rows(
+    operation: Operation,
+    source: Any,
+    weight: Any,
+    outputs: tuple[str, ...],
+    ids: str,
+    arrays: dict[str, Any],
+    settings: dict[str, Any],
+) -> dict[str, Any]:
     """Enqueues one call; returns its outputs by field."""
     views, rows = take_views(operation, source, weight, arrays, ids)
     plan = find_plan(operation, views, rows, settings, outputs, ids)

@@ -5,9 +5,9 @@ usage: llada.py FOLDER [--prompt TEXT] [--gen-length N] [--block-length N] [--st
        llada.py FOLDER --golden [--device D]
        llada.py --random-8b [--gen-length N] ... [--device D]
 
-FOLDER holds a LLaDA-layout model with vocab.txt, for instance tests/data/austen. --golden decodes the
-runs of its golden.json and ends with 1 if a token differs. --random-8b decodes four sequences with a
-model of LLaDA-8B's shape and random weights. With the real model:
+FOLDER holds a LLaDA-layout model with vocab.txt, for instance tests/data/austen. --golden decodes
+the runs of its golden.json and ends with 1 if a token differs. --random-8b decodes four sequences
+with a model of LLaDA-8B's shape and random weights. With the real model:
 
     model = AutoModel.from_pretrained("GSAI-ML/LLaDA-8B-Instruct", trust_remote_code=True,
                                       torch_dtype=torch.bfloat16).cuda()
@@ -54,7 +54,7 @@ def id_list(one, device):
 
 
 def fused_rows(hidden, weight, rows, mask_id):
-    """(token, confidence) of the rows named: the head without logits. The mask id is never a token."""
+    """(token, confidence) of the rows named, without logits. The mask id is never a token."""
     if mask_id == weight.shape[0] - 1:
         without = {"valid_vocab": mask_id}  # the last id is cut off, which costs nothing
     else:
@@ -73,24 +73,30 @@ def commit(canvas, low, block_length, mask_id, counts, score):
     sequences, so nothing here waits for the device.
     """
     masked, wanted = counts
-    block = canvas[:, low:low + block_length]
+    block = canvas[:, low : low + block_length]
     places = (block != mask_id).to(torch.uint8).sort(dim=1, stable=True).indices[:, :masked]
     starts = torch.arange(len(canvas), device=canvas.device)[:, None] * canvas.shape[1] + low
     token, confidence = score((starts + places).flatten())
-    surest = confidence.view(-1, masked).sort(dim=1, descending=True, stable=True).indices[:, :wanted]
+    surest = (
+        confidence.view(-1, masked).sort(dim=1, descending=True, stable=True).indices[:, :wanted]
+    )
     block.scatter_(1, places.gather(1, surest), token.view(-1, masked).gather(1, surest))
 
 
 @torch.inference_mode()
-def generate(model, prompt, *, mask_id, steps, gen_length, block_length, head=fused_rows, watch=None):
+def generate(
+    model, prompt, *, mask_id, steps, gen_length, block_length, head=fused_rows, watch=None
+):
     """Decodes gen_length tokens behind prompt (batch, length) int64: LLaDA at temperature 0.
 
     head   (hidden, weight, rows, mask_id) -> (token, confidence); hidden is (batch * length, width)
     watch  called with the canvas after each step
     """
     if gen_length % block_length or steps % (gen_length // block_length):
-        raise ValueError(f"gen_length {gen_length}, block_length {block_length} and steps {steps} do not "
-                         "divide each other")
+        raise ValueError(
+            f"gen_length {gen_length}, block_length {block_length} and steps {steps} do not "
+            "divide each other"
+        )
     start = prompt.shape[1]
     canvas = nn.functional.pad(prompt, (0, gen_length), value=mask_id)
     with headless(model) as weight:
@@ -100,8 +106,14 @@ def generate(model, prompt, *, mask_id, steps, gen_length, block_length, head=fu
                 if wanted == 0:
                     break
                 hidden = model(canvas).logits.flatten(0, 1)
-                commit(canvas, low, block_length, mask_id, (masked, wanted),
-                       lambda rows: head(hidden, weight, rows, mask_id))  # noqa: B023
+                commit(
+                    canvas,
+                    low,
+                    block_length,
+                    mask_id,
+                    (masked, wanted),
+                    lambda rows: head(hidden, weight, rows, mask_id),
+                )  # noqa: B023
                 masked -= wanted
                 if watch:
                     watch(canvas)
@@ -115,8 +127,10 @@ class Tokenizer:
 
     def __init__(self, folder):
         lines = pathlib.Path(folder, "vocab.txt").read_text(encoding="ascii").splitlines()
-        self.tokens = [re.sub(rb"\\x(..)", lambda found: bytes.fromhex(found[1].decode()), line.encode())
-                       for line in lines]
+        self.tokens = [
+            re.sub(rb"\\x(..)", lambda found: bytes.fromhex(found[1].decode()), line.encode())
+            for line in lines
+        ]
         self.ids = {token: place for place, token in enumerate(self.tokens)}
 
     def encode(self, text):
@@ -128,7 +142,7 @@ class Tokenizer:
                 best = min(range(len(pairs)), key=pairs.__getitem__)
                 if pairs[best] == len(self.ids):
                     break
-                parts[best:best + 2] = [parts[best] + parts[best + 1]]
+                parts[best : best + 2] = [parts[best] + parts[best + 1]]
             ids += [self.ids[part] for part in parts]
         return ids
 
@@ -142,12 +156,20 @@ def check_golden(folder, model, tokenizer, device):
     failed = 0
     for run in runs:
         prompt = torch.tensor([tokenizer.encode(run["prompt"])], device=device)
-        canvas = generate(model, prompt, mask_id=model.model.config.mask_token_id, steps=run["steps"],
-                          gen_length=run["gen_length"], block_length=run["block_length"])
+        canvas = generate(
+            model,
+            prompt,
+            mask_id=model.model.config.mask_token_id,
+            steps=run["steps"],
+            gen_length=run["gen_length"],
+            block_length=run["block_length"],
+        )
         equal = canvas[0].tolist() == run["ids"]
         failed += not equal
-        print(f"{'PASS' if equal else 'FAIL'} {run['prompt']!r} gen_length {run['gen_length']} "
-              f"block_length {run['block_length']} steps {run['steps']}")
+        print(
+            f"{'PASS' if equal else 'FAIL'} {run['prompt']!r} gen_length {run['gen_length']} "
+            f"block_length {run['block_length']} steps {run['steps']}"
+        )
     print(f"{len(runs) - failed} passed, {failed} failed")
     return failed
 
@@ -158,15 +180,21 @@ def decode_random(options):
     model = LladaModel.random(config, torch.bfloat16, options.device)
     generator = torch.Generator(options.device).manual_seed(1)
     prompt = torch.randint(1000, 100000, (4, 128), device=options.device, generator=generator)
-    keywords = {"mask_id": config.mask_token_id, "gen_length": options.gen_length,
-                "block_length": options.block_length, "steps": options.steps}
+    keywords = {
+        "mask_id": config.mask_token_id,
+        "gen_length": options.gen_length,
+        "block_length": options.block_length,
+        "steps": options.steps,
+    }
     generate(model, prompt, **keywords)
     began = time.perf_counter()
     canvas = generate(model, prompt, **keywords)
     masks = int((canvas == config.mask_token_id).sum())
     took = time.perf_counter() - began
-    print(f"{options.steps} steps of 4 sequences: {took / options.steps * 1e3:.2f} ms a step, "
-          f"{masks} masks left")
+    print(
+        f"{options.steps} steps of 4 sequences: {took / options.steps * 1e3:.2f} ms a step, "
+        f"{masks} masks left"
+    )
     return masks
 
 
@@ -185,12 +213,21 @@ def main():
         return 1 if decode_random(options) else 0
     if not options.folder:
         parser.error("a model's folder or --random-8b")
-    model, tokenizer = LladaModel.load(options.folder, device=options.device), Tokenizer(options.folder)
+    model, tokenizer = (
+        LladaModel.load(options.folder, device=options.device),
+        Tokenizer(options.folder),
+    )
     if options.golden:
         return 1 if check_golden(options.folder, model, tokenizer, options.device) else 0
     prompt = torch.tensor([tokenizer.encode(options.prompt)], device=options.device)
-    canvas = generate(model, prompt, mask_id=model.model.config.mask_token_id, steps=options.steps,
-                      gen_length=options.gen_length, block_length=options.block_length)
+    canvas = generate(
+        model,
+        prompt,
+        mask_id=model.model.config.mask_token_id,
+        steps=options.steps,
+        gen_length=options.gen_length,
+        block_length=options.block_length,
+    )
     print(tokenizer.decode(canvas[0].tolist()))
     return 0
 

@@ -53,8 +53,10 @@ class Block(nn.Module):
     def forward(self, x, cosine, sine):
         batch, length, width = x.shape
         normed = self.attn_norm(x)
-        q, k, v = (project(normed).view(batch, length, self.heads, -1).transpose(1, 2)
-                   for project in (self.q_proj, self.k_proj, self.v_proj))
+        q, k, v = (
+            project(normed).view(batch, length, self.heads, -1).transpose(1, 2)
+            for project in (self.q_proj, self.k_proj, self.v_proj)
+        )
         seen = F.scaled_dot_product_attention(rotate(q, cosine, sine), rotate(k, cosine, sine), v)
         x = x + self.attn_out(seen.transpose(1, 2).reshape(batch, length, width))
         normed = self.ff_norm(x)
@@ -73,12 +75,14 @@ class Trunk(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.config = config
-        self.transformer = nn.ModuleDict({
-            "wte": nn.Embedding(config.vocab_size, config.hidden_size),
-            "blocks": nn.ModuleList(Block(config) for _ in range(config.n_layers)),
-            "ln_f": nn.RMSNorm(config.hidden_size, config.rms_norm_eps),
-            "ff_out": nn.Linear(config.hidden_size, config.vocab_size, bias=False),
-        })
+        self.transformer = nn.ModuleDict(
+            {
+                "wte": nn.Embedding(config.vocab_size, config.hidden_size),
+                "blocks": nn.ModuleList(Block(config) for _ in range(config.n_layers)),
+                "ln_f": nn.RMSNorm(config.hidden_size, config.rms_norm_eps),
+                "ff_out": nn.Linear(config.hidden_size, config.vocab_size, bias=False),
+            }
+        )
 
     def forward(self, ids):
         x = self.transformer.wte(ids)
@@ -90,8 +94,10 @@ class Trunk(nn.Module):
     def angles(self, length, device):
         half = self.config.hidden_size // self.config.n_heads // 2
         powers = torch.arange(half, device=device, dtype=torch.float32) / half
-        angles = torch.outer(torch.arange(length, device=device, dtype=torch.float32),
-                             self.config.rope_theta ** -powers)
+        angles = torch.outer(
+            torch.arange(length, device=device, dtype=torch.float32),
+            self.config.rope_theta**-powers,
+        )
         return angles.cos(), angles.sin()
 
 
@@ -110,7 +116,9 @@ class LladaModel(nn.Module):
         """Weights of FOLDER/model.safetensors."""
         with torch.device("meta"):
             model = cls(LladaConfig.load(folder))
-        model.load_state_dict(read_safetensors(pathlib.Path(folder, "model.safetensors")), assign=True)
+        model.load_state_dict(
+            read_safetensors(pathlib.Path(folder, "model.safetensors")), assign=True
+        )
         return model.to(device, dtype).requires_grad_(False)
 
     @classmethod
@@ -140,6 +148,6 @@ def read_safetensors(path):
         if name != "__metadata__":
             begin, end = entry["data_offsets"]
             tensors[name] = torch.frombuffer(
-                memoryview(data)[start + begin:start + end],
-                dtype=types_by_name[entry["dtype"]]).view(entry["shape"])
+                memoryview(data)[start + begin : start + end], dtype=types_by_name[entry["dtype"]]
+            ).view(entry["shape"])
     return tensors

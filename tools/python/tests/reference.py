@@ -1,7 +1,7 @@
 """Statistics of rows in double precision, and how far an answer may be from them.
 
-Formulas of docs/numerics.md 2, tolerances of its section 15: they follow from type and depth. Written
-for NumPy and torch alike; `lib` is the one of the two that the arrays belong to.
+Formulas of docs/numerics.md 2, tolerances of its section 15: they follow from type and depth.
+Written for NumPy and torch alike; `lib` is the one of the two that the arrays belong to.
 """
 
 EPS = 2.0**-24
@@ -47,8 +47,11 @@ class Reference:
     def _sums(self):
         """tau, the relative error of d: additions, rescales, exp."""
         lib = self.lib
-        highest = lib.maximum.accumulate(self.z, axis=1) if hasattr(
-            lib.maximum, "accumulate") else lib.cummax(self.z, dim=1)[0]
+        highest = (
+            lib.maximum.accumulate(self.z, axis=1)
+            if hasattr(lib.maximum, "accumulate")
+            else lib.cummax(self.z, dim=1)[0]
+        )
         rises = 1 + (lib.diff(highest, axis=1) > 0).sum(axis=1)
         self.additions = min(self.z.shape[1], 1024) + 32 + 5 * (lib.clip(rises, 1, 1024) + 16)
         sums = lib.minimum(self.additions * EPS, 2 * (1 - self.confidence))
@@ -63,19 +66,29 @@ class Reference:
         if name == "confidence":
             return (2 * shift + tau + 2 * EPS) * self.confidence
         if name == "entropy":
-            return (2 * self.entropy * shift + tau + self.spread * ((self.additions + 4) * EPS + tau)
-                    + 2 * EPS * self.square + 4 * EPS * self.entropy)
+            return (
+                2 * self.entropy * shift
+                + tau
+                + self.spread * ((self.additions + 4) * EPS + tau)
+                + 2 * EPS * self.square
+                + 4 * EPS * self.entropy
+            )
         if name == "margin":
             p1, p2 = 1 / d, self.lib.exp(-self.x_second) / d
-            return (p1 * (tau + 4 * EPS) + p2 * EPS * (4 + 2 * self.x_second) + 2 * shift * (p1 + p2))
+            return p1 * (tau + 4 * EPS) + p2 * EPS * (4 + 2 * self.x_second) + 2 * shift * (p1 + p2)
         return self.delta  # max, second
 
     def log_probability(self, ids):
         """(value, tolerance) of the log-probability of an id a row."""
         x = self.x[self.lib.arange(len(self.z)), ids]
         value = -x - self.ln_d
-        return value, (2 * self.shift + self.tau + 2 * EPS * self.ln_d + 2 * EPS * x
-                       + EPS * abs(value))
+        return value, (
+            2 * self.shift + self.tau + 2 * EPS * self.ln_d + 2 * EPS * x + EPS * abs(value)
+        )
+
+    def check_log_probability(self, got, ids):
+        """Asserts that log-probabilities of an id a row are within tolerance."""
+        self.near("log-probability", got, *self.log_probability(ids))
 
     def check(self, answer):
         """Asserts that an answer (a HeadOutput) is within tolerance, what of it is there."""
@@ -95,5 +108,7 @@ class Reference:
         """Asserts that every row's value is within its tolerance."""
         over = abs(got - wanted) - tolerance
         worst = int(self.lib.argmax(over))
-        assert over[worst] <= 0, (f"{name} of row {worst}: got {float(got[worst])}, wanted "
-                                  f"{float(wanted[worst])} within {float(tolerance[worst])}")
+        assert over[worst] <= 0, (
+            f"{name} of row {worst}: got {float(got[worst])}, wanted "
+            f"{float(wanted[worst])} within {float(tolerance[worst])}"
+        )

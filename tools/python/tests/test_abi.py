@@ -28,8 +28,11 @@ def test_structs_lie_as_the_compiler_laid_them():
 
 def bits(prefix):
     """Names of the bits of a kind; DLLM_OUT_OF_MEMORY is a status, and negative."""
-    return {name[len(prefix):].lower() for name in dir(_abi)
-            if name.startswith(prefix) and getattr(_abi, name) > 0}
+    return {
+        name[len(prefix) :].lower()
+        for name in dir(_abi)
+        if name.startswith(prefix) and getattr(_abi, name) > 0
+    }
 
 
 def test_every_output_can_be_asked_for():
@@ -41,7 +44,7 @@ def test_every_output_can_be_asked_for():
 def test_every_input_can_be_given():
     assert bits("DLLM_IN_") <= {*_fields.INPUTS}
     fields = [name for name, _ in _abi.dllm_head_buffers._fields_]
-    after_outputs = fields[fields.index("rows_device"):]
+    after_outputs = fields[fields.index("rows_device") :]
     assert {*after_outputs} - {"suppress_count"} == {*_fields.INPUTS} - {"row_index"}
 
 
@@ -54,9 +57,22 @@ def test_a_state_has_the_librarys_size():
 
 
 def test_every_option_can_be_set():
-    structural = {"struct_size", "vocab", "depth", "rows_max", "hidden_type", "weight_type", "id_type",
-                  "index_type", "outputs", "inputs", "behaviour", "prepare", "alignment_bytes",
-                  "suppress_max"}
+    structural = {
+        "struct_size",
+        "vocab",
+        "depth",
+        "rows_max",
+        "hidden_type",
+        "weight_type",
+        "id_type",
+        "index_type",
+        "outputs",
+        "inputs",
+        "behaviour",
+        "prepare",
+        "alignment_bytes",
+        "suppress_max",
+    }
     fields = {name for name, _ in _abi.dllm_head_options._fields_}
     assert fields - structural == {*_fields.NUMBERS, "family", "round_logits"}
     keywords = {*_fields.RowOptions.__annotations__} | {"row_index"}

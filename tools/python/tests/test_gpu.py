@@ -1,7 +1,7 @@
 """The package on a GPU: values, strides, gather, streams, graphs, torch.compile, overhead.
 
-Needs torch alone: `DLLM_LIBRARY=... python3 tools/python/tests/test_gpu.py` runs every test where pytest
-is not installed, and ends with 77 where there is no GPU.
+Needs torch alone: `DLLM_LIBRARY=... python3 tools/python/tests/test_gpu.py` runs every test where
+pytest is not installed, and ends with 77 where there is no GPU.
 """
 
 import pathlib
@@ -17,8 +17,10 @@ try:
     import pytest
 
     torch = pytest.importorskip("torch")
-    pytestmark = [pytest.mark.gpu,
-                  pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")]
+    pytestmark = [
+        pytest.mark.gpu,
+        pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"),
+    ]
 except ImportError:
     import torch
 
@@ -44,15 +46,23 @@ def same(a, b):
 
 
 def test_head_is_near_double_precision():
-    for rows, vocab, depth, kind in ((1, 129, 7, torch.float32), (5, 1000, 64, torch.float16),
-                                     (70, 32003, 512, torch.bfloat16), (3, 4096, 256, torch.float32)):
+    for rows, vocab, depth, kind in (
+        (1, 129, 7, torch.float32),
+        (5, 1000, 64, torch.float16),
+        (70, 32003, 512, torch.bfloat16),
+        (3, 4096, 256, torch.float32),
+    ):
         hidden, weight = random(1, rows, depth, kind=kind), random(2, vocab, depth, kind=kind)
-        Reference(torch, hidden.double(), weight.double()).check(fused_head(hidden, weight, outputs=ALL))
+        Reference(torch, hidden.double(), weight.double()).check(
+            fused_head(hidden, weight, outputs=ALL)
+        )
 
 
 def test_real_head_is_near_double_precision():
     hidden, weight = llada_head(16)
-    Reference(torch, hidden.double(), weight.double()).check(fused_head(hidden, weight, outputs=ALL))
+    Reference(torch, hidden.double(), weight.double()).check(
+        fused_head(hidden, weight, outputs=ALL)
+    )
 
 
 def test_sampler_is_near_double_precision():
@@ -64,7 +74,9 @@ def test_sampler_is_near_double_precision():
 def test_strided_and_unaligned_rows_are_near_too():
     wide_hidden, wide_weight = random(7, 6, 515), random(8, 4000, 531)
     hidden, weight = wide_hidden[:, 3:], wide_weight[:, 5:517]
-    Reference(torch, hidden.double(), weight.double()).check(fused_head(hidden, weight, outputs=ALL))
+    Reference(torch, hidden.double(), weight.double()).check(
+        fused_head(hidden, weight, outputs=ALL)
+    )
 
 
 def test_gather_reads_the_named_rows():
@@ -156,6 +168,7 @@ def overhead_us(calls=2000, repeats=9):
             status = run(*arguments)
             inside[0] += time.perf_counter() - start
             return status
+
         return call
 
     saved = dict(_plans._plans)
@@ -179,13 +192,13 @@ def test_a_call_costs_little_above_the_c_call():
     assert took <= OVERHEAD_LIMIT_US, f"{took:.1f} us"
 
 
-def main():
-    """Runs every test of this file, in order."""
+def main(names):
+    """Runs every test among the names of a file, in order."""
     if not torch.cuda.is_available():
         print("no GPU")
         return 77
     failed = 0
-    for name, test in list(globals().items()):
+    for name, test in list(names.items()):
         if not name.startswith("test_"):
             continue
         try:
@@ -199,4 +212,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals()))

@@ -45,6 +45,12 @@ def test_a_batch_decodes_to_the_golden_tokens():
     model = LladaModel.load(MODEL)
     runs = json.loads((MODEL / "golden.json").read_text())["runs"]
     run = next(run for run in runs if run["steps"] == 16)
-    canvas = llada.generate(model, torch.tensor([run["prompt_ids"]] * 2), steps=16, gen_length=64,
-                            block_length=16, mask_id=model.model.config.mask_token_id)
+    canvas = llada.generate(
+        model,
+        torch.tensor([run["prompt_ids"]] * 2),
+        steps=16,
+        gen_length=64,
+        block_length=16,
+        mask_id=model.model.config.mask_token_id,
+    )
     assert canvas.tolist() == [run["ids"]] * 2

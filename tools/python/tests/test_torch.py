@@ -1,4 +1,4 @@
-"""The same calls on torch tensors of the CPU, and as an operator that torch.compile sees through."""
+"""The same calls on torch tensors of the CPU, and as operators for torch.compile."""
 
 import numpy as np
 import pytest
@@ -54,8 +54,10 @@ def test_compiled_code_holds_the_call_whole():
 
 def test_compiled_code_merges_shards():
     def sharded(hidden, weight):
-        states = [fused_head(hidden, part, vocab_offset=first, partial_state=True).state
-                  for first, part in ((0, weight[:50]), (50, weight[50:]))]
+        states = [
+            fused_head(hidden, part, vocab_offset=first, partial_state=True).state
+            for first, part in ((0, weight[:50]), (50, weight[50:]))
+        ]
         return merge_states(torch.stack(states), 90)
 
     hidden, weight = random(1, 5, 16), random(2, 90, 16)
