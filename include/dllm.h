@@ -209,11 +209,13 @@ typedef struct dllm_statistics {
     uint64_t quarantined;     /* bad entries moved aside */
     uint64_t measurements;    /* candidates timed */
     double compile_ms;        /* time spent compiling */
+    uint64_t loaded_system;   /* kernels loaded from a read-only cache folder */
+    uint64_t waited;          /* kernels that another process was making: waited for it */
 } dllm_statistics;
 
 #define DLLM_STATISTICS_INIT                                                                       \
     {                                                                                              \
-        sizeof(dllm_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0.0                                       \
+        sizeof(dllm_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0                                 \
     }
 
 /** Copies the counters; out->struct_size says how much of them is wanted. Any thread. */
@@ -295,7 +297,8 @@ DLLM_API size_t dllm_plan_state_bytes(const dllm_plan *plan);
 typedef struct dllm_plan_information {
     size_t struct_size;
     char family[24];        /* cpu, naive, tiled, mma, sm90, gemm_chunk; sampler: cpu, stream */
-    char kernel_source[16]; /* "memory", "disk", "compiled", "none": of the main kernel */
+    char kernel_source[16]; /* "memory", "disk" (the user's folder), "system" (a read-only one),
+                               "compiled", "none": of the main kernel */
     char choice_source[16]; /* "asked" by name, "tuned" by measuring, or "rule" of thumb */
     char why[192];          /* one line: the reason for the choice */
     int32_t tile_rows;      /* rows of a tile */

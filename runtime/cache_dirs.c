@@ -41,6 +41,12 @@ static void choose(dllm_cache_dir *out, const char *variable, const char *given,
     }
 }
 
+void dllm__cache_dir_take(dllm_cache_dir *out, const char *variable, const char *path)
+{
+    memset(out, 0, sizeof *out);
+    choose(out, variable, path, "");
+}
+
 /* The home folder is the account's: one that does not exist is not made here. */
 static void choose_home(dllm_cache_dir *out, const char *variable, const char *home)
 {

@@ -3,7 +3,8 @@
  *
  * DLLM_CACHE_DIR, else XDG_CACHE_HOME/dllm if absolute, else HOME/.cache/dllm, else the same in the
  * passwd entry's home, else none. The first that is set is the folder, usable or not. Variables are
- * ignored in set-uid programs. Nothing is created before something is published.
+ * ignored in set-uid programs. Nothing is created before
+ * there is something to compile or to publish.
  */
 #ifndef DLLM_CACHE_DIRS_H
 #define DLLM_CACHE_DIRS_H
@@ -15,10 +16,11 @@
 
 enum { DLLM_WHY_BYTES = 256 };
 
-/** The user's folder as the environment names it, and what a probe found. */
+/** A folder as the environment names it, and what a probe found. */
 typedef struct dllm_cache_dir {
     char path[PATH_MAX];      /* "" = none */
-    const char *variable;     /* "DLLM_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "passwd" or "none" */
+    const char *variable;     /* "DLLM_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "passwd" or "none";
+                                 for a read-only folder what cache_layers.c calls it */
     size_t given_bytes;       /* so much of the path, a home folder, is never created */
     bool usable;              /* it may be tried: the path is absolute and not / */
     bool exists;              /* found by dllm__cache_dir_probe, like the next */
@@ -28,6 +30,9 @@ typedef struct dllm_cache_dir {
 
 /** Reads the environment; touches no folder. */
 void dllm__cache_dir_find(dllm_cache_dir *out);
+
+/** Takes this folder, whatever the environment says; variable is static text that names its origin. */
+void dllm__cache_dir_take(dllm_cache_dir *out, const char *variable, const char *path);
 
 /** Finds out `exists`, `writable` and `why`, by writing into it and what it holds, where they exist. */
 void dllm__cache_dir_probe(dllm_cache_dir *dir);

@@ -191,11 +191,11 @@ bool dllm__text_publish(const dllm_cache_dir *dir, const dllm_file_calls *calls,
     return publish_into(p, dir, below, why);
 }
 
-void dllm__entry_sweep(const dllm_cache_dir *dir)
+static void sweep(const dllm_cache_dir *dir, const char *below)
 {
     dllm_cache_folder folder;
     struct dirent **names = NULL;
-    if (!dllm__cache_folder_open(&folder, dir, "v1/tmp", false)) return;
+    if (!dllm__cache_folder_open(&folder, dir, below, false)) return;
     const time_t now = time(NULL);
     const int count = scandirat(folder.fd, ".", &names, NULL, NULL);
     for (int i = 0; i < count; i++) {
@@ -207,4 +207,10 @@ void dllm__entry_sweep(const dllm_cache_dir *dir)
     }
     free(names);
     dllm__cache_folder_close(&folder);
+}
+
+void dllm__entry_sweep(const dllm_cache_dir *dir)
+{
+    sweep(dir, "v1/tmp");
+    sweep(dir, "v1/lock");
 }

@@ -35,7 +35,7 @@ bool dllm__entry_publish(const dllm_cache_dir *dir, const dllm_file_calls *calls
 bool dllm__text_publish(const dllm_cache_dir *dir, const dllm_file_calls *calls, const char *below,
                         const char *name, const char *text, char *why);
 
-/** Removes what writers that died left in v1/tmp: files that are older than an hour. */
+/** Removes what processes that died left in v1/tmp and v1/lock: files older than an hour. */
 void dllm__entry_sweep(const dllm_cache_dir *dir);
 
 #endif

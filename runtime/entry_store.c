@@ -1,6 +1,7 @@
 /* entry_store.c - names of entries; lookup, publishing and quarantine by them */
 #include "entry_store.h"
 
+#include "entry_bad.h"
 #include "entry_read.h"
 #include "status.h"
 
@@ -13,37 +14,47 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BELOW_BYTES = 16, BAD_ENTRIES_MAX = 16, KEY_DIGITS = DLLM_SHA256_HEX_BYTES - 1 };
+enum { BELOW_BYTES = 16, LOCK_WAIT_MS = 30000, KEY_DIGITS = DLLM_SHA256_HEX_BYTES - 1 };
 
-struct dllm_entry_store {
+typedef struct layer {
     dllm_cache_dir dir;
-    const dllm_log *log;
-    const dllm_file_calls *calls;
     char why[DLLM_WHY_BYTES];
     _Atomic(const char *) off; /* `why` the folder may not be used; NULL: it may */
     atomic_bool closing;       /* the first to find out says why */
-    atomic_bool swept;         /* v1/tmp was looked through */
-    atomic_bool told;          /* a failure to publish was logged */
+} layer;
+
+struct dllm_entry_store {
+    const dllm_log *log;
+    const dllm_file_calls *calls;
+    atomic_bool swept; /* v1/tmp was looked through */
+    atomic_bool told;  /* a failure to publish was logged */
     atomic_ullong quarantined;
+    int layer_count;
+    layer layers[]; /* the user's folder, then the read-only ones */
 };
 
-static void switch_off(dllm_entry_store *store, const char *why)
+static void switch_off(const dllm_entry_store *store, layer *off, const char *why)
 {
-    if (atomic_exchange(&store->closing, true)) return;
-    (void)snprintf(store->why, sizeof store->why, "%s", why);
-    atomic_store(&store->off, store->why);
+    if (atomic_exchange(&off->closing, true)) return;
+    (void)snprintf(off->why, sizeof off->why, "%s", why);
+    atomic_store(&off->off, off->why);
     dllm__log(store->log, "cache folder switched off: %s", why);
 }
 
-dllm_status dllm__entry_store_create(dllm_entry_store **out, const dllm_cache_dir *dir,
-                                     const dllm_log *log, const dllm_file_calls *calls)
+dllm_status dllm__entry_store_create(dllm_entry_store **out, const dllm_cache_dir *dirs,
+                                     int dir_count, const dllm_log *log,
+                                     const dllm_file_calls *calls)
 {
-    dllm_entry_store *store = calloc(1, sizeof *store);
+    dllm_entry_store *store =
+        calloc(1, sizeof *store + (size_t)dir_count * sizeof store->layers[0]);
     if (!store) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for the cache's entry store");
-    store->dir = *dir;
     store->log = log;
     store->calls = calls ? calls : &dllm__file_calls;
-    if (!dir->usable) switch_off(store, dir->why);
+    store->layer_count = dir_count;
+    for (int i = 0; i < dir_count; i++) {
+        store->layers[i].dir = dirs[i];
+        if (!dirs[i].usable) switch_off(store, &store->layers[i], dirs[i].why);
+    }
     *out = store;
     return DLLM_OK;
 }
@@ -55,12 +66,12 @@ void dllm__entry_store_destroy(dllm_entry_store *store)
 
 const char *dllm__entry_store_path(const dllm_entry_store *store)
 {
-    return atomic_load(&store->off) ? NULL : store->dir.path;
+    return dllm__entry_store_off(store) ? NULL : store->layers[0].dir.path;
 }
 
 const char *dllm__entry_store_off(const dllm_entry_store *store)
 {
-    return atomic_load(&store->off);
+    return atomic_load(&store->layers[0].off);
 }
 
 uint64_t dllm__entry_store_quarantined(const dllm_entry_store *store)
@@ -95,6 +106,14 @@ static bool build_of_name(char build[DLLM_BUILD_BYTES], const char *name, const 
 
 /* ---- lookup */
 
+/* One search through a folder of one layer. */
+typedef struct search {
+    dllm_entry_store *store;
+    int layer;
+    const dllm_cache_folder *folder;
+    const dllm_kernel_key *key;
+} search;
+
 static dllm_read_outcome read_wanted(dllm_read_file *file, const dllm_cache_folder *folder,
                                      const char *name, const dllm_kernel_key *wanted)
 {
@@ -107,62 +126,78 @@ static dllm_read_outcome read_wanted(dllm_read_file *file, const dllm_cache_fold
     return DLLM_READ_BAD;
 }
 
-static bool load_build(dllm_stored_entry *out, dllm_entry_store *store,
-                       const dllm_cache_folder *folder, const dllm_kernel_key *key,
-                       const char *build)
+/* Says why a file is no hit; one that is bad is moved aside where the folder is the user's. */
+static void pass_over(const search *s, dllm_read_outcome outcome, const char *name,
+                      const char *reason)
+{
+    if (outcome == DLLM_READ_BAD && s->layer == 0)
+        (void)dllm__entry_store_quarantine(s->store, name, name, reason);
+    else if (outcome != DLLM_READ_ABSENT)
+        dllm__log(s->store->log, "cache entry %s ignored: %s", name, reason);
+}
+
+static bool load_build(dllm_stored_entry *out, const search *s, const char *build)
 {
     dllm_read_file file;
     dllm_kernel_key wanted;
-    dllm__entry_name(out->name, key->hex, build);
-    dllm__kernel_key_with_build(&wanted, key, build);
-    const dllm_read_outcome outcome = read_wanted(&file, folder, out->name, &wanted);
+    dllm__entry_name(out->name, s->key->hex, build);
+    dllm__kernel_key_with_build(&wanted, s->key, build);
+    const dllm_read_outcome outcome = read_wanted(&file, s->folder, out->name, &wanted);
     if (outcome == DLLM_READ_ENTRY) {
         /* the key text has done its work; the cubin takes its aligned place */
         memmove(file.bytes, file.entry.payload, file.entry.payload_bytes);
         out->cubin = file.bytes;
         out->cubin_bytes = file.entry.payload_bytes;
+        out->layer = s->layer;
+        (void)snprintf(out->build, sizeof out->build, "%s", build);
         return true;
     }
     free(file.bytes);
-    if (outcome == DLLM_READ_IGNORED)
-        dllm__log(store->log, "cache entry %s ignored: %s", out->name, file.reason);
-    if (outcome == DLLM_READ_BAD)
-        (void)dllm__entry_store_quarantine(store, out->name, out->name, file.reason);
+    pass_over(s, outcome, out->name, file.reason);
     return false;
 }
 
 /* The newest build comes last in the order of versions. */
-static bool load_any_build(dllm_stored_entry *out, dllm_entry_store *store,
-                           const dllm_cache_folder *folder, const dllm_kernel_key *key)
+static bool load_any_build(dllm_stored_entry *out, const search *s)
 {
     struct dirent **names = NULL;
     bool found = false;
-    const int count = scandirat(folder->fd, ".", &names, NULL, versionsort);
+    const int count = scandirat(s->folder->fd, ".", &names, NULL, versionsort);
     for (int i = count - 1; i >= 0; i--) {
         char build[DLLM_BUILD_BYTES];
-        if (!found && build_of_name(build, names[i]->d_name, key->hex))
-            found = load_build(out, store, folder, key, build);
+        if (!found && build_of_name(build, names[i]->d_name, s->key->hex))
+            found = load_build(out, s, build);
         free(names[i]);
     }
     free(names);
     return found;
 }
 
-bool dllm__entry_store_load(dllm_stored_entry *out, dllm_entry_store *store,
-                            const dllm_kernel_key *key, const char *build)
+static bool load_layer(dllm_stored_entry *out, dllm_entry_store *store, int number,
+                       const dllm_kernel_key *key, const char *build)
 {
     char below[BELOW_BYTES];
     dllm_cache_folder folder;
-    memset(out, 0, sizeof *out);
-    if (atomic_load(&store->off)) return false;
+    layer *asked = &store->layers[number];
+    if (atomic_load(&asked->off)) return false;
     make_folder_name(below, key->hex);
-    if (!dllm__cache_folder_open(&folder, &store->dir, below, false)) {
-        if (folder.why[0]) switch_off(store, folder.why);
+    if (!dllm__cache_folder_open(&folder, &asked->dir, below, false)) {
+        if (folder.why[0]) switch_off(store, asked, folder.why);
         return false;
     }
-    const bool found = build ? load_build(out, store, &folder, key, build)
-                             : load_any_build(out, store, &folder, key);
+    const search s = {store, number, &folder, key};
+    const bool found = build ? load_build(out, &s, build) : load_any_build(out, &s);
     dllm__cache_folder_close(&folder);
+    return found;
+}
+
+bool dllm__entry_store_load(dllm_stored_entry *out, dllm_entry_store *store,
+                            const dllm_kernel_key *key, const char *build, int first_layer)
+{
+    bool found = false;
+    memset(out, 0, sizeof *out);
+    for (int i = first_layer; !found && i < store->layer_count; i++)
+        found = load_layer(out, store, i, key, i == 0 ? build : NULL);
     return found;
 }
 
@@ -180,7 +215,8 @@ bool dllm__entry_store_publish(dllm_entry_store *store, const dllm_kernel_key *k
 {
     char name[DLLM_ENTRY_NAME_BYTES];
     dllm_kernel_key text;
-    const char *off = atomic_load(&store->off);
+    const dllm_cache_dir *dir = &store->layers[0].dir;
+    const char *off = dllm__entry_store_off(store);
     const char *refusal = off                            ? off
                           : !dllm__build_is_plain(build) ? "the compiler's build is no file name"
                           : cubin_bytes == 0 || cubin_bytes > DLLM_ENTRY_PAYLOAD_BYTES_MAX
@@ -190,78 +226,51 @@ bool dllm__entry_store_publish(dllm_entry_store *store, const dllm_kernel_key *k
         (void)snprintf(why, DLLM_WHY_BYTES, "%s", refusal);
         return false;
     }
-    if (!atomic_exchange(&store->swept, true)) dllm__entry_sweep(&store->dir);
+    if (!atomic_exchange(&store->swept, true)) dllm__entry_sweep(dir);
     dllm__entry_name(name, key->hex, build);
     dllm__kernel_key_with_build(&text, key, build);
     const dllm_entry entry = {text.text, text.text_bytes, cubin, cubin_bytes};
-    if (dllm__entry_publish(&store->dir, store->calls, name, &entry, why)) return true;
+    if (dllm__entry_publish(dir, store->calls, name, &entry, why)) return true;
     if (!atomic_exchange(&store->told, true))
-        dllm__log(store->log, "kernel not stored in %s: %s", store->dir.path, why);
+        dllm__log(store->log, "kernel not stored in %s: %s", dir->path, why);
     return false;
 }
 
+void dllm__entry_store_lock(dllm_entry_lock *out, const dllm_entry_store *store,
+                            const dllm_kernel_key *key)
+{
+    const dllm_cache_dir *dir = &store->layers[0].dir;
+    *out = (dllm_entry_lock){.fd = -1, .folder = {.fd = -1}};
+    if (!dllm__entry_store_off(store)) dllm__entry_lock_take(out, dir, key->hex, LOCK_WAIT_MS);
+    if (out->gave_up)
+        dllm__log(store->log, "kernel %.12s: another process has been making it for %d s", key->hex,
+                  LOCK_WAIT_MS / 1000);
+}
+
 /* ---- quarantine */
-
-static bool is_before(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
-}
-
-/* When a file came to v1/bad: a rename sets the change time. One that is gone came last. */
-static struct timespec time_of(const dllm_cache_folder *bad, const char *name)
-{
-    struct stat status;
-    if (fstatat(bad->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0) return status.st_ctim;
-    return (struct timespec){.tv_sec = INT64_MAX};
-}
-
-static int not_hidden(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
-
-/* Counts the files of v1/bad and names the one that has been there longest. */
-static int find_oldest(char oldest[NAME_MAX + 1], const dllm_cache_folder *bad)
-{
-    struct dirent **names = NULL;
-    struct timespec first = {0};
-    const int count = scandirat(bad->fd, ".", &names, not_hidden, NULL);
-    for (int i = 0; i < count; i++) {
-        const struct timespec time = time_of(bad, names[i]->d_name);
-        if (i == 0 || is_before(&time, &first)) {
-            first = time;
-            (void)snprintf(oldest, NAME_MAX + 1, "%s", names[i]->d_name);
-        }
-        free(names[i]);
-    }
-    free(names);
-    return count;
-}
-
-static bool move_aside(dllm_entry_store *store, const dllm_cache_folder *from, const char *name)
-{
-    dllm_cache_folder bad;
-    char oldest[NAME_MAX + 1];
-    if (!dllm__cache_folder_open(&bad, &store->dir, "v1/bad", true)) return false;
-    while (find_oldest(oldest, &bad) >= BAD_ENTRIES_MAX && unlinkat(bad.fd, oldest, 0) == 0) {
-    }
-    const bool moved = renameat(from->fd, name, bad.fd, name) == 0;
-    dllm__cache_folder_close(&bad);
-    return moved;
-}
 
 bool dllm__entry_store_quarantine(dllm_entry_store *store, const char *folder, const char *name,
                                   const char *reason)
 {
     char below[BELOW_BYTES];
     dllm_cache_folder from;
+    const dllm_cache_dir *dir = &store->layers[0].dir;
     make_folder_name(below, folder);
-    if (!dllm__cache_folder_open(&from, &store->dir, below, false)) return false;
-    /* where it cannot be kept (a full disk has no room for the folder) it is removed */
-    const bool gone = move_aside(store, &from, name) || unlinkat(from.fd, name, 0) == 0;
+    if (!dllm__cache_folder_open(&from, dir, below, false)) return false;
+    const bool gone = dllm__entry_move_aside(dir, &from, name);
     const char *error = gone ? "moved aside" : strerror(errno);
     dllm__cache_folder_close(&from);
     if (gone) (void)atomic_fetch_add(&store->quarantined, 1);
     dllm__log(store->log, "bad cache entry %s: %s; %s", name, reason, error);
     return gone;
+}
+
+bool dllm__entry_store_refuse(dllm_entry_store *store, const dllm_stored_entry *entry,
+                              const char *reason)
+{
+    if (entry->layer == 0)
+        return dllm__entry_store_quarantine(store, entry->name, entry->name, reason);
+    dllm__log(store->log, "cache entry %s in %s not used: %s", entry->name,
+              store->layers[entry->layer].dir.path, reason);
+    return false;
 }

@@ -1,5 +1,5 @@
 /*
- * entry_store.h - the entries of the user's cache folder: looked up, published, moved aside
+ * entry_store.h - the entries of the cache folders: looked up; in the user's published, moved aside
  *
  * v1/k/<2 hex>/<source key>-<build>.dk is one kernel; v1/tmp holds what is being written, v1/bad
  * the last bad entries. Correctness rests on rename alone: a name under k/ is a whole file or none.
@@ -9,6 +9,7 @@
 #define DLLM_ENTRY_STORE_H
 
 #include "cache_dirs.h"
+#include "entry_lock.h"
 #include "entry_publish.h"
 #include "kernel_key.h"
 #include "log.h"
@@ -25,30 +26,45 @@ typedef struct dllm_stored_entry {
     unsigned char *cubin; /* owned; aligned for any type, as the driver may read words of it */
     size_t cubin_bytes;
     char name[DLLM_ENTRY_NAME_BYTES]; /* its file's name */
+    char build[DLLM_BUILD_BYTES];     /* of its compiler */
+    int layer;                        /* 0: it lies in the user's folder */
 } dllm_stored_entry;
 
 /**
- * dir    copied; one that is not usable gives a store that is switched off.
+ * dirs   the user's folder, then read-only ones in the order in which they are asked; copied. What
+ *        is not usable is switched off. dir_count is at least 1.
  * log    not owned.
  * calls  not owned; NULL for the real ones.
  */
-dllm_status dllm__entry_store_create(dllm_entry_store **out, const dllm_cache_dir *dir,
-                                     const dllm_log *log, const dllm_file_calls *calls);
+dllm_status dllm__entry_store_create(dllm_entry_store **out, const dllm_cache_dir *dirs,
+                                     int dir_count, const dllm_log *log,
+                                     const dllm_file_calls *calls);
 void dllm__entry_store_destroy(dllm_entry_store *store);
 
-/** The cache folder, NULL when the store is switched off. */
+/** The user's folder, NULL when it is switched off. */
 const char *dllm__entry_store_path(const dllm_entry_store *store);
 
-/** Why the store is switched off, NULL if it is not. */
+/** Why the user's folder is switched off, NULL if it is not. */
 const char *dllm__entry_store_off(const dllm_entry_store *store);
 
 /**
- * Looks a kernel up. Bad entries met on the way are moved aside.
- * build  the compiler's build wanted, NULL for any (the newest first).
+ * Looks a kernel up, in each layer in turn. Bad entries met on the way are moved aside where they are
+ * the user's.
+ * build        the compiler's build wanted of the user's folder, NULL for any (the newest first).
+ *              Read-only folders are filled elsewhere and may have another: any will do.
+ * first_layer  0, or one behind the last layer whose entry was of no use
  */
 bool dllm__entry_store_load(dllm_stored_entry *out, dllm_entry_store *store,
-                            const dllm_kernel_key *key, const char *build);
+                            const dllm_kernel_key *key, const char *build, int first_layer);
 void dllm__stored_entry_release(dllm_stored_entry *entry);
+
+/** Moves an entry of no use aside; false if it stays where it is, as in a read-only folder. */
+bool dllm__entry_store_refuse(dllm_entry_store *store, const dllm_stored_entry *entry,
+                              const char *reason);
+
+/** Waits while another process makes this kernel for the user's folder. */
+void dllm__entry_store_lock(dllm_entry_lock *out, const dllm_entry_store *store,
+                            const dllm_kernel_key *key);
 
 /** Publishes a kernel: true when it is whole and safe on disk, else `why` (DLLM_WHY_BYTES) says
  * why. */

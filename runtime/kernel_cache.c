@@ -1,6 +1,7 @@
 /* kernel_cache.c - the list of slots, and the calls that lock one and have it filled */
 #include "kernel_cache.h"
 
+#include "cache_layers.h"
 #include "kernel_fetch.h"
 #include "status.h"
 
@@ -14,7 +15,7 @@
 dllm_status dllm__kernel_cache_create(dllm_kernel_cache **out, const dllm_driver *driver,
                                       const dllm_log *log)
 {
-    dllm_cache_dir dir;
+    dllm_cache_layers layers;
     dllm_kernel_cache *cache = calloc(1, sizeof *cache);
     if (!cache) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for a kernel cache");
     if (pthread_mutex_init(&cache->lock, NULL) != 0) {
@@ -23,8 +24,9 @@ dllm_status dllm__kernel_cache_create(dllm_kernel_cache **out, const dllm_driver
     }
     cache->driver = driver;
     cache->log = *log;
-    dllm__cache_dir_find(&dir);
-    dllm_status status = dllm__entry_store_create(&cache->store, &dir, &cache->log, NULL);
+    dllm__cache_layers_find(&layers);
+    dllm_status status = dllm__entry_store_create(&cache->store, layers.dirs,
+                                                  driver ? layers.count : 1, &cache->log, NULL);
     if (status != DLLM_OK) goto done;
     status =
         dllm__compiler_create(&cache->compiler, dllm__entry_store_path(cache->store), &cache->log);
@@ -168,7 +170,9 @@ void dllm__kernel_cache_statistics(const dllm_kernel_cache *cache, dllm_statisti
     out->compiled += atomic_load(&cache->compiled);
     out->loaded_memory += atomic_load(&cache->loaded_memory);
     out->loaded_disk += atomic_load(&cache->loaded_disk);
+    out->loaded_system += atomic_load(&cache->loaded_system);
     out->loaded_compiled += atomic_load(&cache->loaded_compiled);
+    out->waited += atomic_load(&cache->waited);
     out->stored += atomic_load(&cache->stored);
     out->store_failures += atomic_load(&cache->store_failures);
     out->quarantined += dllm__entry_store_quarantined(cache->store);

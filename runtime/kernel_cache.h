@@ -1,7 +1,7 @@
 /*
  * kernel_cache.h - from a kernel's specification to its function, or to its bytes
  *
- * Memory, then the disk folder, then the compiler; one thread compiles a key while others with the
+ * Memory, then the cache folders, then the compiler; one thread compiles a key while others with the
  * same key wait, and other keys do not. A bad entry is moved aside and never fails a call.
  */
 #ifndef DLLM_KERNEL_CACHE_H
@@ -19,6 +19,7 @@ typedef enum dllm_kernel_source {
     DLLM_KERNEL_NONE = 0, /* the CPU backend has no kernel */
     DLLM_KERNEL_MEMORY,
     DLLM_KERNEL_DISK,
+    DLLM_KERNEL_SYSTEM, /* a read-only folder */
     DLLM_KERNEL_COMPILED
 } dllm_kernel_source;
 
@@ -30,8 +31,8 @@ typedef struct dllm_kernel_origin {
 } dllm_kernel_origin;
 
 /**
- * driver   table with the context to use current in each call that loads; NULL when only bytes are
- *          wanted (compiling ahead). Not owned.
+ * driver   table with the context to use current in each call that loads; NULL to compile ahead into
+ *          the user's folder, the others then do not count. Not owned.
  * log      copied.
  */
 dllm_status dllm__kernel_cache_create(dllm_kernel_cache **out, const dllm_driver *driver,

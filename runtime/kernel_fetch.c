@@ -69,35 +69,39 @@ static void choose_build(dllm_kernel_request *r)
     r->build[0] = '\0';
 }
 
-/* True when the entry is of no use and the search goes on; else `*status` is the result. */
-static bool use_entry(dllm_status *status, dllm_kernel_slot *slot, dllm_kernel_request *r,
-                      const dllm_stored_entry *entry)
+/* True when the entry is of no use and the search goes on, from `*layer`; else `*status` is the
+   result. */
+static bool use_entry(dllm_status *status, int *layer, dllm_kernel_slot *slot,
+                      dllm_kernel_request *r, const dllm_stored_entry *entry)
 {
+    dllm_kernel_cache *cache = r->cache;
+    const bool own = entry->layer == 0;
     bool refused = false;
     *status = r->driver ? load_module(slot, &refused, r, entry->cubin) : DLLM_OK;
     if (*status == DLLM_OK) {
         slot->on_disk = true;
-        r->origin.source = DLLM_KERNEL_DISK;
-        if (r->driver) (void)atomic_fetch_add(&r->cache->loaded_disk, 1);
+        r->origin.source = own ? DLLM_KERNEL_DISK : DLLM_KERNEL_SYSTEM;
+        if (r->driver) (void)atomic_fetch_add(own ? &cache->loaded_disk : &cache->loaded_system, 1);
     }
     if (!refused) return false;
-    const bool gone =
-        dllm__entry_store_quarantine(r->cache->store, entry->name, entry->name, dllm_last_error());
+    /* one that stays would be found again for ever */
+    if (!dllm__entry_store_refuse(cache->store, entry, dllm_last_error()))
+        *layer = entry->layer + 1;
     dllm__clear_error();
     *status = DLLM_OK;
-    return gone; /* one that stays would be found again for ever */
+    return true;
 }
 
 static dllm_status load_from_disk(dllm_kernel_slot *slot, dllm_kernel_request *r)
 {
     dllm_status status = DLLM_OK;
     bool again = true;
+    int layer = 0;
     dllm_stored_entry entry;
-    if (!dllm__entry_store_path(r->cache->store)) return DLLM_OK;
-    choose_build(r);
+    if (dllm__entry_store_path(r->cache->store)) choose_build(r);
     while (again && dllm__entry_store_load(&entry, r->cache->store, &r->key,
-                                           r->build[0] ? r->build : NULL)) {
-        again = use_entry(&status, slot, r, &entry);
+                                           r->build[0] ? r->build : NULL, layer)) {
+        again = use_entry(&status, &layer, slot, r, &entry);
         dllm__stored_entry_release(&entry);
     }
     return status;
@@ -160,13 +164,24 @@ static dllm_status load_from_compiler(dllm_kernel_slot *slot, dllm_kernel_reques
 
 /* ---- all of it */
 
-static dllm_status look_everywhere(dllm_kernel_slot *slot, dllm_kernel_request *r)
+/* One process compiles, the others wait for what it stores. */
+static dllm_status compile_alone(dllm_kernel_slot *slot, dllm_kernel_request *r)
 {
-    if (!(r->prepare & DLLM_PREPARE_NO_DISK)) {
-        DLLM_TRY(load_from_disk(slot, r));
-        if (r->origin.source == DLLM_KERNEL_DISK) return DLLM_OK;
+    dllm_entry_lock lock;
+    dllm_status status = DLLM_OK;
+    dllm__entry_store_lock(&lock, r->cache->store, &r->key);
+    if (lock.waited) {
+        (void)atomic_fetch_add(&r->cache->waited, 1);
+        status = load_from_disk(slot, r);
     }
-    if (!(r->prepare & DLLM_PREPARE_CACHE_ONLY)) return load_from_compiler(slot, r);
+    if (status == DLLM_OK && r->origin.source == DLLM_KERNEL_NONE)
+        status = load_from_compiler(slot, r);
+    dllm__entry_lock_release(&lock);
+    return status;
+}
+
+static dllm_status not_cached(const dllm_kernel_request *r)
+{
     const char *folder = dllm__entry_store_path(r->cache->store);
     char name[NAME_BYTES];
     describe(name, r);
@@ -174,6 +189,19 @@ static dllm_status look_everywhere(dllm_kernel_slot *slot, dllm_kernel_request *
                       r->prepare & DLLM_PREPARE_NO_DISK ? "disk not used"
                       : folder                          ? folder
                                                         : "no cache folder");
+}
+
+static dllm_status look_everywhere(dllm_kernel_slot *slot, dllm_kernel_request *r)
+{
+    const bool disk = !(r->prepare & DLLM_PREPARE_NO_DISK);
+    if (disk) {
+        DLLM_TRY(load_from_disk(slot, r));
+        if (r->origin.source != DLLM_KERNEL_NONE) return DLLM_OK;
+    }
+    if (r->prepare & DLLM_PREPARE_CACHE_ONLY) return not_cached(r);
+    /* nobody else is waited for when there is nothing to compile, or nothing to compile with */
+    const bool compiles = !slot->compiled.cubin && slot->failure == DLLM_OK && r->build[0];
+    return disk && compiles ? compile_alone(slot, r) : load_from_compiler(slot, r);
 }
 
 dllm_status dllm__kernel_fetch(dllm_kernel_slot *slot, dllm_kernel_request *r)

@@ -38,7 +38,9 @@ struct dllm_kernel_cache {
     atomic_ullong compiled;
     atomic_ullong loaded_memory;
     atomic_ullong loaded_disk;
+    atomic_ullong loaded_system;
     atomic_ullong loaded_compiled;
+    atomic_ullong waited;
     atomic_ullong stored;
     atomic_ullong store_failures;
     atomic_ullong compile_us;

@@ -6,17 +6,21 @@ dllm_test(test_sha256 LABEL unit SOURCES test_sha256.c)
 dllm_test(test_kernel_key LABEL unit SOURCES test_kernel_key.c)
 dllm_test(test_entry_file LABEL unit SOURCES test_entry_file.c)
 dllm_test(test_cache_dirs LABEL unit SOURCES test_cache_dirs.c ${cache_fixture})
+dllm_test(test_cache_layers LABEL unit SOURCES test_cache_layers.c)
+dllm_test(test_entry_lock LABEL unit SOURCES test_entry_lock.c ${cache_fixture})
 dllm_test(test_entry_publish LABEL unit SOURCES test_entry_publish.c ${cache_fixture})
 dllm_test(test_entry_store LABEL unit SOURCES test_entry_store.c ${cache_fixture})
 
 # Its own copies of what sits above the compiler, so that the archive's compiler is not drawn in.
-dllm_test(test_kernel_cache LABEL unit
-  SOURCES test_kernel_cache.c ${cache_fixture} fake_compiler.c fake_driver.c fake_memory.c
-    ../runtime/kernel_cache.c ../runtime/kernel_fetch.c ../runtime/kernel_key.c
-    ../runtime/kernel_spec.c ../runtime/entry_store.c ../runtime/entry_publish.c
-    ../runtime/entry_read.c ../runtime/entry_file.c ../runtime/cache_dirs.c ../runtime/sha256.c
-    ../runtime/driver.c ../runtime/log.c ../runtime/status.c
-  LIBRARIES -Wl,--wrap=malloc,--wrap=calloc,--wrap=strdup)
+set(kernel_fixture ${cache_fixture} kernel_fixture.c fake_compiler.c fake_driver.c fake_memory.c)
+foreach(source kernel_cache kernel_fetch kernel_key kernel_spec entry_store entry_publish entry_read
+    entry_file entry_bad entry_lock cache_dirs cache_layers shared_object sha256 driver log status)
+  list(APPEND kernel_fixture ../runtime/${source}.c)
+endforeach()
+foreach(test test_kernel_cache test_kernel_layers)
+  dllm_test(${test} LABEL unit SOURCES ${test}.c ${kernel_fixture}
+    LIBRARIES -Wl,--wrap=malloc,--wrap=calloc,--wrap=strdup)
+endforeach()
 
 # A run path comes before LD_LIBRARY_PATH, so that a real driver is not found first.
 add_library(old_libcuda SHARED old_libcuda.c)

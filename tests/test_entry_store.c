@@ -23,7 +23,7 @@ static void make(store_fixture *f)
 {
     fixture_make(&f->cache);
     f->key = fixture_key(1);
-    ck_assert_int_eq(dllm__entry_store_create(&f->store, &f->cache.dir, &f->cache.log, NULL),
+    ck_assert_int_eq(dllm__entry_store_create(&f->store, &f->cache.dir, 1, &f->cache.log, NULL),
                      DLLM_OK);
 }
 
@@ -45,7 +45,7 @@ static bool publish_as(store_fixture *f, int number, const char *with_build)
 static bool finds(store_fixture *f, const char *wanted_build)
 {
     dllm_stored_entry entry;
-    if (!dllm__entry_store_load(&entry, f->store, &f->key, wanted_build)) return false;
+    if (!dllm__entry_store_load(&entry, f->store, &f->key, wanted_build, 0)) return false;
     ck_assert_uint_eq(entry.cubin_bytes, sizeof cubin);
     ck_assert_mem_eq(entry.cubin, cubin, sizeof cubin);
     dllm__stored_entry_release(&entry);
@@ -92,7 +92,7 @@ START_TEST(takes_the_newest_of_several_builds)
     make(&f);
     for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++)
         ck_assert(publish_as(&f, 1, builds[i]));
-    ck_assert(dllm__entry_store_load(&entry, f.store, &f.key, NULL));
+    ck_assert(dllm__entry_store_load(&entry, f.store, &f.key, NULL, 0));
     ck_assert_ptr_nonnull(strstr(entry.name, "-13.0.88.dk"));
     dllm__stored_entry_release(&entry);
     unmake(&f);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cache_dirs.h"
+#include "cache_layers.h"
 #include "compiler.h"
 #include "cublas.h"
 #include "device.h"
@@ -169,6 +169,26 @@ static void look_at_cache(findings *found)
     add_section(found, "cache", section);
 }
 
+/* The read-only folders behind it. */
+static void look_at_layers(findings *found)
+{
+    json_t *section = json_object();
+    dllm_cache_layers layers;
+    dllm__cache_layers_find(&layers);
+    for (int i = 1; i < layers.count; i++) {
+        dllm_cache_folder folder;
+        const dllm_cache_dir *dir = &layers.dirs[i];
+        const bool on = dir->usable && dllm__cache_folder_open(&folder, dir, "v1/k", false);
+        add_text(section, dir->usable ? dir->path : dir->variable,
+                 on              ? "on"
+                 : !dir->usable  ? dir->why
+                 : folder.why[0] ? folder.why
+                                 : "not there");
+        if (on) dllm__cache_folder_close(&folder);
+    }
+    add_section(found, "read-only cache folders", section);
+}
+
 static void look_at_compiler(findings *found, dllm_compiler *compiler)
 {
     dllm_compiler_description about = {0};
@@ -240,9 +260,11 @@ static void try_compile(findings *found, dllm_compiler *compiler)
 
 static void look_at_variables(findings *found)
 {
-    static const char *const names[] = {
-        "DLLM_CACHE_DIR", "DLLM_JIT", "DLLM_NVRTC",      "DLLM_KERNEL_DIR",     "DLLM_LOG",
-        "XDG_CACHE_HOME", "HOME",     "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"};
+    static const char *const names[] = {"DLLM_CACHE_DIR",  "DLLM_SYSTEM_CACHE_PATH",
+                                        "DLLM_JIT",        "DLLM_NVRTC",
+                                        "DLLM_KERNEL_DIR", "DLLM_LOG",
+                                        "XDG_CACHE_HOME",  "HOME",
+                                        "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"};
     json_t *section = json_object();
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = getenv(names[i]);
@@ -301,6 +323,7 @@ int tune_doctor(const tune_options *options)
         try_compile(&found, compiler);
     }
     look_at_cache(&found);
+    look_at_layers(&found);
     look_at_variables(&found);
     add_section(&found, "verdict", json_pack("{ss}", "in short", verdict(&found)));
     if (!options->json) print_tree(found.tree);

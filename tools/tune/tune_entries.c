@@ -176,7 +176,7 @@ int tune_verify(const tune_options *options)
     int status = tune_store_find(&dir);
     if (status != TUNE_DONE) return status;
     if (options->repair && !options->dry_run &&
-        dllm__entry_store_create(&tally.store, &dir, &log, NULL) != DLLM_OK)
+        dllm__entry_store_create(&tally.store, &dir, 1, &log, NULL) != DLLM_OK)
         return tune_fail(TUNE_NO_CACHE, "%s", dllm_last_error());
     tally.rows = json_array();
     dllm__entry_walk(&dir, verify_entry, &tally);

@@ -105,6 +105,8 @@ class dllm_statistics(Structure):
         ("quarantined", c_uint64),
         ("measurements", c_uint64),
         ("compile_ms", c_double),
+        ("loaded_system", c_uint64),
+        ("waited", c_uint64),
     ]
 
 
