@@ -6,7 +6,7 @@
 static const double block_start_us = 1.0; /* until the first operands have come */
 static const double launch_us = 3.0;      /* of a kernel behind another */
 static const double cache_speedup = 4.0;  /* of the L2 over memory, for bytes that are read again */
-static const double cache_bytes = 32.0;   /* that a multiprocessor gets from the L2 in a clock */
+static const double cache_bytes = 64.0;   /* that a multiprocessor gets from the L2 in a clock */
 static const double simt_products = 128.0; /* fp32 multiply-adds of a multiprocessor in a clock */
 
 /* What the device does in a microsecond; a device that does not tell gets round numbers. */

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MEASURE_MOST = 24, PATIENT_MOST = 96 };
+enum { MEASURE_MOST = 40, PATIENT_MOST = 96 };
 
 /* One run of dllm__tune. */
 typedef struct session {

@@ -370,8 +370,9 @@ typedef struct dllm_head_options {
  *          DLLM_COMPILE_FAILED, DLLM_DRIVER_FAILED, DLLM_CAPTURING, DLLM_OUT_OF_MEMORY
  * Owner    the plan belongs to the caller: dllm_plan_destroy. It must not outlive the context.
  * Threads  any; may take seconds when it compiles or measures, and allocates device memory for a
- *          moment when it prepares gemm_chunk, or measures: the weight's size and more. Do not call while a stream of this context is being captured. A
- *          compile runs in a child process, dllm-jit, in a process group of its own.
+ *          moment when it prepares gemm_chunk, or measures: the size of the weight and more. Do not
+ *          call while a stream of this context is being captured. A compile runs in a child process,
+ *          dllm-jit, in a process group of its own.
  * Source   shared definitions of the outputs above; argmax is that of torch.argmax.
  */
 DLLM_API dllm_status dllm_head_prepare(dllm_plan **out, dllm_context *context,

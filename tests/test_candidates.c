@@ -246,6 +246,24 @@ START_TEST(more_rows_never_take_less_time)
 }
 END_TEST
 
+/* What measuring has shown on Hopper: wgmma before cuBLAS before mma.sync; few rows are bound by
+   reading whoever multiplies. */
+START_TEST(families_are_ordered_as_measured)
+{
+    const dllm_device device = typical("sm_90a");
+    const int64_t rows = bucket_rows[_i];
+    const dllm_problem problem = head(126464, 4096, rows, DLLM_BF16);
+    int count = 0, mma = 0, chunked = 0;
+    ck_assert_int_eq(dllm__candidates(list, &count, &problem, &device), DLLM_OK);
+    ck_assert_str_eq(list[1].choice.family->name, "sm90");
+    for (int i = count - 1; i > 0; i--) {
+        if (list[i].choice.family->space->chunked) chunked = i;
+        if (strcmp(list[i].choice.family->name, "mma") == 0) mma = i;
+    }
+    if (rows >= 512) ck_assert(chunked > 0 && (mma == 0 || chunked < mma));
+}
+END_TEST
+
 START_TEST(the_floor_is_reading_once_or_multiplying)
 {
     const dllm_device device = typical("sm_90a");
@@ -279,6 +297,7 @@ int main(void)
     suite_add_tcase(suite, group);
     group = tcase_create("estimate");
     tcase_add_loop_test(group, more_rows_never_take_less_time, 0, ARCHS);
+    tcase_add_loop_test(group, families_are_ordered_as_measured, 4, BUCKETS);
     tcase_add_test(group, the_floor_is_reading_once_or_multiplying);
     suite_add_tcase(suite, group);
     return check_suite_run(suite);
