@@ -17,9 +17,8 @@
  * with it are in dllm_last_error(). Structs that begin with struct_size start from their
  * DLLM_..._INIT macro, also those that a call fills.
  *
- * Implemented in this version: the operations head and sampler; on every device the outputs argmax,
- * max, lse, confidence and flags, the inputs row_index and rows_device, valid_vocab, vocab_offset and
- * strides; the prepare bits; on the CPU every output, input and behaviour, and merge. The rest of this header is the shape of what comes: a family that lacks it
+ * Implemented in this version: head, sampler and merge with every input, behaviour and output, but for
+ * candidates on GPUs. The rest of this header is the shape of what comes: a family that lacks something
  * refuses it with DLLM_UNSUPPORTED and a message that names both, and never ignores it. Values, ties,
  * NaN and tolerances are those of docs/numerics.md.
  */

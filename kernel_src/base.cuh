@@ -44,6 +44,11 @@ DLLM_DEVICE float infinity()
     return __int_as_float(0x7f800000);
 }
 
+DLLM_DEVICE bool is_finite(float value)
+{
+    return fabsf(value) < infinity();
+}
+
 DLLM_DEVICE float quiet_nan()
 {
     return __int_as_float(0x7fc00000);

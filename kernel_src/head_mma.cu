@@ -108,7 +108,7 @@ constexpr int row_bytes = tile_depth * 2;
 constexpr int hidden_bytes = tile_rows * row_bytes;
 constexpr int stage_bytes = hidden_bytes + tile_vocab * row_bytes;
 constexpr int ring_bytes = stages * stage_bytes;
-static_assert(warps_across * tile_rows * sizeof(dllm_row_state) <= ring_bytes,
+static_assert(warps_across * tile_rows * sizeof(row_state) <= ring_bytes,
               "the states of the warps take the ring's place");
 
 /* Row tiles whose blocks run side by side: their 12 x tile_rows x depth of hidden stay in L2 (12 MB
@@ -131,13 +131,6 @@ struct load_walk {
     int32_t column;     /* first column of the tile; at the split's end nothing is left to copy */
     int32_t depth;      /* first element of the step */
     uint32_t stage;     /* shared address of the stage to fill; the one after it is being read */
-};
-
-/** What a lane keeps of a row; its NaN column, hardly ever needed, is in shared memory. */
-struct lane_state {
-    float max;
-    float sum;
-    int32_t column;
 };
 
 struct fragments {
@@ -340,9 +333,18 @@ DLLM_DEVICE void multiply(accumulators &sums, const fragments &in)
     }
 }
 
-/* column: the tile's first; from column_end on there is no candidate */
-DLLM_DEVICE void fold_tile(lane_state (&states)[lane_rows], const accumulators &sums,
-                           int32_t column, int32_t column_end)
+/* The context of a lane's r-th row. */
+DLLM_DEVICE row_context lane_context(const dllm_head_params &params, const block_place &place,
+                                     int thread, int r)
+{
+    return find_context(params,
+                        static_cast<int64_t>(place.row_tile) * tile_rows + lane_row(thread, r));
+}
+
+/* column: the tile's first; from the place's end on there is no candidate. NaN columns, hardly ever
+ * needed, are kept in shared memory. */
+DLLM_DEVICE void fold_tile(row_state (&states)[lane_rows], const dllm_head_params &params,
+                           const block_place &place, const accumulators &sums, int32_t column)
 {
     const int thread = thread_index_again();
     const int32_t first = column + warp_column(thread) + thread % 4 * 2;
@@ -353,28 +355,29 @@ DLLM_DEVICE void fold_tile(lane_state (&states)[lane_rows], const accumulators &
         for (int j = 0; j < lane_columns; j++) {
             z[j] = sums.value[r / 2][j / 2][r % 2 * 2 + j % 2];
         }
-        dllm_row_state state = {states[r].max, states[r].sum, states[r].column, DLLM_NO_COLUMN};
-        state_fold_tile<lane_columns, 2, 8>(state, z, first, column_end);
-        states[r] = {state.max, state.sum, state.column};
+        row_state &state = states[r];
+        state_fold_tile<lane_columns, 2, 8>(state, z, first, place.column_end,
+                                            lane_context(params, place, thread, r));
         if (state.nan_column != DLLM_NO_COLUMN) {
             atomicMin(&nan_columns()[lane_row(thread, r)], state.nan_column);
         }
+        state.nan_column = DLLM_NO_COLUMN;
     }
 }
 
 /* Lanes of a quad share rows, then the warps across the tile do; in shared memory the states lie
  * (warps_across, tile_rows). */
 DLLM_DEVICE void store_states(const dllm_head_params &params, const block_place &place,
-                              const lane_state (&states)[lane_rows])
+                              row_state (&states)[lane_rows])
 {
     const int thread = thread_index_again();
-    dllm_row_state *shares = reinterpret_cast<dllm_row_state *>(shared_memory);
+    row_state *shares = reinterpret_cast<row_state *>(shared_memory);
     cp_async_wait_group<0>();
     __syncthreads(); /* every warp has read its last stage: the ring is free */
 #pragma unroll
     for (int r = 0; r < lane_rows; r++) {
-        const dllm_row_state merged = lanes_merge<4>(
-            {states[r].max, states[r].sum, states[r].column, nan_columns()[lane_row(thread, r)]});
+        states[r].nan_column = nan_columns()[lane_row(thread, r)];
+        const row_state merged = lanes_merge<4>(states[r], lane_context(params, place, thread, r));
         if (thread % 4 == 0) {
             shares[warp_column(thread) / warp_columns * tile_rows + lane_row(thread, r)] = merged;
         }
@@ -382,12 +385,13 @@ DLLM_DEVICE void store_states(const dllm_head_params &params, const block_place 
     __syncthreads();
     const int64_t rows = row_count(params);
     for (int r = thread; r < tile_rows; r += threads) {
-        dllm_row_state merged = shares[r];
-        for (int warp = 1; warp < warps_across; warp++) {
-            merged = state_merge(merged, shares[warp * tile_rows + r]);
-        }
         const int64_t row = static_cast<int64_t>(place.row_tile) * tile_rows + r;
-        if (row < rows) params.states[place.split * params.state_stride + row] = merged;
+        const row_context context = find_context(params, row);
+        row_state merged = shares[r];
+        for (int warp = 1; warp < warps_across; warp++) {
+            merged = state_merge(merged, shares[warp * tile_rows + r], context);
+        }
+        if (row < rows) store_state(params, place.split * params.state_stride + row, merged);
     }
 }
 
@@ -415,12 +419,10 @@ __launch_bounds__(threads, 1) void head_mma(const __grid_constant__ dllm_head_pa
         next_step(walk, params, ring);
     }
 
-    lane_state states[lane_rows];
+    row_state states[lane_rows];
 #pragma unroll
-    for (int r = 0; r < lane_rows; r++) {
-        const dllm_row_state neutral = state_neutral();
-        states[r] = {neutral.max, neutral.sum, neutral.column};
-    }
+    for (int r = 0; r < lane_rows; r++)
+        states[r] = state_neutral();
     fragments operands[2];
     cp_async_wait_group<stages - 2>();
     __syncthreads();
@@ -443,7 +445,7 @@ __launch_bounds__(threads, 1) void head_mma(const __grid_constant__ dllm_head_pa
                 multiply(sums, operands[inner % 2]);
             }
         }
-        fold_tile(states, sums, column, place.column_end);
+        fold_tile(states, params, place, sums, column);
     }
     griddepcontrol_launch_dependents();
     store_states(params, place, states);

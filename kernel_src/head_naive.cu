@@ -68,12 +68,12 @@ DLLM_DEVICE float lane_product(const hidden_element *hidden, const weight_elemen
 }
 
 /* Folds the logits of `columns` weight rows; column `first` is that of `weight`. */
-DLLM_DEVICE dllm_row_state fold_columns(const dllm_head_params &params,
-                                        const hidden_element *hidden, const weight_element *weight,
-                                        int32_t first, int32_t columns)
+DLLM_DEVICE row_state fold_columns(const dllm_head_params &params, const hidden_element *hidden,
+                                   const weight_element *weight, int32_t first, int32_t columns,
+                                   const row_context &context)
 {
     const int lane = static_cast<int>(threadIdx.x) % warp_lanes;
-    dllm_row_state state = state_neutral();
+    row_state state = state_neutral();
     for (int32_t group = 0; group < columns; group += warp_lanes) {
         const int members = smaller(columns - group, warp_lanes);
         float kept = 0.0f;
@@ -82,7 +82,7 @@ DLLM_DEVICE dllm_row_state fold_columns(const dllm_head_params &params,
             if (lane == member) kept = logit;
             weight += params.weight_stride;
         }
-        if (lane < members) state_fold_logit(state, kept, first + group + lane);
+        if (lane < members) state_fold_logit(state, kept, first + group + lane, context);
     }
     return state;
 }
@@ -100,7 +100,8 @@ extern "C" __global__ void __launch_bounds__(block_threads, 6)
     const int64_t source =
         source_row(params.row_index, params.row_index_is_64, params.source_rows, row);
 
-    dllm_row_state state = state_neutral(); /* of a row outside the source: combine flags it */
+    const row_context context = find_context(params, row);
+    row_state state = state_neutral(); /* of a row outside the source: combine flags it */
     const int64_t begin = split * params.split_columns;
     const int64_t columns = smaller<int64_t>(params.valid_vocab - begin, params.split_columns);
     if (source >= 0) {
@@ -108,9 +109,10 @@ extern "C" __global__ void __launch_bounds__(block_threads, 6)
             params,
             static_cast<const hidden_element *>(params.hidden) + source * params.hidden_stride,
             static_cast<const weight_element *>(params.weight) + begin * params.weight_stride,
-            static_cast<int32_t>(begin), static_cast<int32_t>(columns));
+            static_cast<int32_t>(begin), static_cast<int32_t>(columns), context);
     }
     griddepcontrol_launch_dependents();
-    state = lanes_merge<warp_lanes>(state);
-    if (threadIdx.x % warp_lanes == 0) params.states[split * params.state_stride + row] = state;
+    state = lanes_merge<warp_lanes>(state, context);
+    if (threadIdx.x % warp_lanes == 0)
+        store_state(params, split * params.state_stride + row, state);
 }

@@ -390,8 +390,8 @@ DLLM_DEVICE void fold_tile(lane_state (&states)[lane_rows], const accumulators &
         for (int j = 0; j < lane_columns; j++) {
             z[j] = sums.value[r / 2][j / 2 * 4 + r % 2 * 2 + j % 2];
         }
-        dllm_row_state state = {states[r].max, states[r].sum, states[r].column, DLLM_NO_COLUMN};
-        state_fold_tile<lane_columns, 2, 8>(state, z, first, column_end);
+        row_state state = {states[r].max, states[r].sum, states[r].column, DLLM_NO_COLUMN};
+        state_fold_tile<lane_columns, 2, 8>(state, z, first, column_end, plain_context());
         states[r] = {state.max, state.sum, state.column};
         if (state.nan_column != DLLM_NO_COLUMN) {
             atomicMin(&nan_columns(thread)[lane_row(thread, r)], state.nan_column);
@@ -402,12 +402,12 @@ DLLM_DEVICE void fold_tile(lane_state (&states)[lane_rows], const accumulators &
 /* The state of a quad's row, from its four lanes; the row's NaN column is cleared. */
 DLLM_DEVICE dllm_row_state quad_state(const lane_state &state, int thread, int r)
 {
-    dllm_row_state part = {state.max, state.sum, state.column, DLLM_NO_COLUMN};
+    row_state part = {state.max, state.sum, state.column, DLLM_NO_COLUMN};
     if (thread % 4 == 0) {
         part.nan_column = nan_columns(thread)[lane_row(thread, r)];
         nan_columns(thread)[lane_row(thread, r)] = DLLM_NO_COLUMN;
     }
-    return lanes_merge<4>(part);
+    return lanes_merge<4>(part, plain_context());
 }
 
 /* One lane of a quad hands over. */
@@ -431,7 +431,7 @@ DLLM_DEVICE void store_states(const dllm_sm90_params &params, const unit_place &
 #pragma unroll
     for (int r = 0; r < lane_rows; r++) {
         dllm_row_state merged = quad_state(states[r], thread, r);
-        if (shared) merged = state_merge(merged, shares()[lane_row(thread, r)]);
+        if (shared) merged = state_merge(merged, shares()[lane_row(thread, r)], plain_context());
         const int32_t row = work.row + part_row() + lane_row(thread, r);
         if (thread % 4 == 0 && row < run_rows()) {
             params.states[work.split * params.state_stride + row] = merged;

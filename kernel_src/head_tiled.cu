@@ -223,7 +223,13 @@ DLLM_DEVICE void multiply_tile(accumulators &sums, tiled_memory &memory, hidden_
     __syncthreads(); /* the next tile begins with a buffer that may still be read */
 }
 
-DLLM_DEVICE void fold_split(dllm_row_state (&states)[thread_rows], const dllm_head_params &params,
+/* The thread's i-th row of the run. */
+DLLM_DEVICE int64_t thread_row(int64_t first_row, int i)
+{
+    return first_row + threadIdx.x / side * thread_rows + i;
+}
+
+DLLM_DEVICE void fold_split(row_state (&states)[thread_rows], const dllm_head_params &params,
                             tiled_memory &memory, int64_t first_row, int64_t begin)
 {
     const int32_t x = static_cast<int32_t>(threadIdx.x) % side;
@@ -239,12 +245,13 @@ DLLM_DEVICE void fold_split(dllm_row_state (&states)[thread_rows], const dllm_he
         for (int i = 0; i < thread_rows; i++) {
             state_fold_tile<thread_columns, quad, side * quad>(
                 states[i], sums[i], static_cast<int32_t>(first) + x * quad,
-                static_cast<int32_t>(end));
+                static_cast<int32_t>(end), find_context(params, thread_row(first_row, i)));
         }
     }
 }
 
-extern "C" __global__ void __launch_bounds__(block_threads, 2)
+/* More statistics want the registers of a whole SM. */
+extern "C" __global__ void __launch_bounds__(block_threads, asks_further ? 1 : 2)
     head_tiled(const __grid_constant__ dllm_head_params params)
 {
     __shared__ tiled_memory memory;
@@ -255,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(block_threads, 2)
     const int64_t rows = row_count(params);
     if (first_row >= rows) return;
 
-    dllm_row_state states[thread_rows];
+    row_state states[thread_rows];
 #pragma unroll
     for (int i = 0; i < thread_rows; i++)
         states[i] = state_neutral();
@@ -263,10 +270,10 @@ extern "C" __global__ void __launch_bounds__(block_threads, 2)
     griddepcontrol_launch_dependents();
 #pragma unroll
     for (int i = 0; i < thread_rows; i++) {
-        const dllm_row_state merged = lanes_merge<side>(states[i]);
-        const int64_t row = first_row + threadIdx.x / side * thread_rows + i;
+        const int64_t row = thread_row(first_row, i);
+        const row_state merged = lanes_merge<side>(states[i], find_context(params, row));
         if (threadIdx.x % side == 0 && row < rows) {
-            params.states[split * params.state_stride + row] = merged;
+            store_state(params, split * params.state_stride + row, merged);
         }
     }
 }

@@ -20,47 +20,87 @@ DLLM_DEVICE float warp_sum(float value)
     return value;
 }
 
-/** The state of the lane whose number differs in the bits of `mask`. All lanes of the warp call. */
-DLLM_DEVICE dllm_row_state shuffle_state(const dllm_row_state &state, int mask)
+template <typename T> DLLM_DEVICE void shuffle(T &value, int mask)
 {
-    dllm_row_state other;
-    other.max = __shfl_xor_sync(whole_warp, state.max, mask);
-    other.sum = __shfl_xor_sync(whole_warp, state.sum, mask);
-    other.column = __shfl_xor_sync(whole_warp, state.column, mask);
-    other.nan_column = __shfl_xor_sync(whole_warp, state.nan_column, mask);
-    return other;
+    value = __shfl_xor_sync(whole_warp, value, mask);
+}
+
+template <typename State> DLLM_DEVICE void shuffle_extra(State &state, int mask)
+{
+    if constexpr (has_entropy) shuffle(state.weighted, mask);
+    if constexpr (has_second) {
+        shuffle(state.second, mask);
+        shuffle(state.second_column, mask);
+    }
+    if constexpr (has_target) shuffle(state.target, mask);
+    if constexpr (has_draw) {
+        shuffle(state.score, mask);
+        shuffle(state.gumbel, mask);
+        shuffle(state.gumbel_column, mask);
+    }
+}
+
+/** The state of the lane whose number differs in the bits of `mask`. All lanes of the warp call. */
+DLLM_DEVICE row_state shuffle_state(row_state state, int mask)
+{
+    shuffle(state.max, mask);
+    shuffle(state.sum, mask);
+    shuffle(state.column, mask);
+    shuffle(state.nan_column, mask);
+    if constexpr (has_extra) shuffle_extra(state, mask);
+    return state;
 }
 
 /**
  * Merges the states of each group of LANES neighbouring lanes (a power of two); every lane of a
  * group has the same result. All lanes of the warp call.
  */
-template <int LANES> DLLM_DEVICE dllm_row_state lanes_merge(dllm_row_state state)
+template <int LANES> DLLM_DEVICE row_state lanes_merge(row_state state, const row_context &row)
 {
     static_assert(LANES > 0 && LANES <= warp_lanes && (LANES & (LANES - 1)) == 0, "butterfly");
 #pragma unroll
     for (int mask = 1; mask < LANES; mask *= 2) {
-        state = state_merge(state, shuffle_state(state, mask));
+        state = state_merge(state, shuffle_state(state, mask), row);
     }
     return state;
 }
 
 /**
- * Merges the states of all threads of a block of WARPS warps; the result is right in thread 0.
+ * Merges the states of all threads of a block, all of one row, of WARPS warps; the result is right in thread 0.
  * scratch  WARPS states of shared memory, not used by anyone since the last barrier
  * One barrier; all threads call.
  */
 template <int WARPS>
-DLLM_DEVICE dllm_row_state block_merge(dllm_row_state state, dllm_row_state *scratch)
+DLLM_DEVICE row_state block_merge(row_state state, row_state *scratch, const row_context &row)
 {
     static_assert(WARPS > 0 && WARPS <= warp_lanes && (WARPS & (WARPS - 1)) == 0, "butterfly");
     const int warp = static_cast<int>(threadIdx.x) / warp_lanes;
     const int lane = static_cast<int>(threadIdx.x) % warp_lanes;
-    state = lanes_merge<warp_lanes>(state);
+    state = lanes_merge<warp_lanes>(state, row);
     if (lane == 0) scratch[warp] = state;
     __syncthreads();
     if (warp > 0) return state;
-    return lanes_merge<WARPS>(scratch[lane % WARPS]);
+    return lanes_merge<WARPS>(scratch[lane % WARPS], row);
+}
+
+/* Place split * state_stride + row of a run's memory: the base state, and behind another pointer the
+ * rest. */
+template <typename Params>
+DLLM_DEVICE void store_state(const Params &params, int64_t place, row_state state)
+{
+    params.states[place] = state;
+    if constexpr (has_extra) inputs_of(params.further).extras[place] = state;
+}
+
+template <typename State = row_state, typename Params>
+DLLM_DEVICE State read_state(const Params &params, int64_t place)
+{
+    State state;
+    static_cast<dllm_row_state &>(state) = params.states[place];
+    if constexpr (has_extra) {
+        static_cast<dllm_row_extra &>(state) = inputs_of(params.further).extras[place];
+    }
+    return state;
 }
 
 #endif

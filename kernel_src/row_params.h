@@ -33,6 +33,58 @@ typedef struct dllm_row_state {
 
 #define DLLM_NO_COLUMN 0x7fffffff
 
+/** What of a part of a row is asked for beside its state. Members not asked for are neutral. */
+typedef struct dllm_row_extra {
+    DLLM_ALIGNED(16) float weighted; /* s / ln 2: sum of exp(x) x / ln 2 with x = (z - m) / T; 0 */
+    float second;                    /* z of the second entry; -inf */
+    int32_t second_column;           /* DLLM_NO_COLUMN */
+    float target;                    /* z of the target; -inf */
+    float score;                     /* largest z + T G; -inf */
+    float gumbel;                    /* z of its column; -inf */
+    int32_t gumbel_column;           /* DLLM_NO_COLUMN */
+} dllm_row_extra;
+
+/**
+ * What transforms and further statistics read, for every head and sampler kernel and for combine.
+ * Arrays of a row are indexed by the row of the run.
+ */
+typedef struct dllm_row_inputs {
+    dllm_row_extra *extras; /* [splits][state_stride] */
+    const void *row_index;  /* without row_key row r's key is row_index[r]; NULL: r */
+    const void *target;
+    const float *temperatures;
+    const float *bias; /* (vocab) */
+    const int64_t *suppress;
+    const void *penalty_id;
+    const float *penalty;
+    const uint64_t *row_key;
+    const uint64_t *seed;
+    const uint32_t *draw;  /* NULL: 0 */
+    const uint32_t *noise; /* (rows, vocab, 2) */
+    int64_t vocab_offset;
+    int32_t vocab; /* columns, those that are masked included */
+    int32_t suppress_count;
+    float scale;
+    float softcap;
+    float temperature; /* of every row, without temperatures; 0 = greedy */
+    int32_t ids_are_64;
+    int32_t row_index_is_64;
+} dllm_row_inputs;
+
+/* Outputs of the base state, and the one that stands for the state of a shard: bits beside DLLM_OUT_. */
+#define DLLM_PLAIN_OUTPUTS (1 + 2 + 4 + 8 + 2048)
+#define DLLM_STATE_OUTPUT 8192
+
+/* The last member of an argument struct is left out of a kernel that reads none of it. */
+#if defined(__CUDACC_RTC__) && DLLM_STATISTICS + 0 == 0 && DLLM_TRANSFORMS + 0 == 0 &&             \
+    ((DLLM_OUTPUTS + 0) & ~DLLM_PLAIN_OUTPUTS) == 0
+#define DLLM_FURTHER(type)
+#define DLLM_FURTHER_BYTES(type) 0
+#else
+#define DLLM_FURTHER(type) type further;
+#define DLLM_FURTHER_BYTES(type) sizeof(type)
+#endif
+
 /** Arguments of head_naive, head_tiled and head_mma. */
 typedef struct dllm_head_params {
     const void *hidden;
@@ -49,6 +101,7 @@ typedef struct dllm_head_params {
     int32_t valid_vocab; /* candidates are columns 0 .. valid_vocab - 1 */
     int32_t depth;
     int32_t split_columns; /* columns of a split; the last may be short */
+    DLLM_FURTHER(dllm_row_inputs)
 } dllm_head_params;
 
 /** Arguments of sampler_stream: all of the logits, or a chunk of rows and columns. */
@@ -68,7 +121,22 @@ typedef struct dllm_sampler_params {
     int32_t columns;      /* candidates in this block */
     int32_t split_columns;
     int32_t continues; /* 1: the states of earlier columns are there, to be merged with */
+    DLLM_FURTHER(dllm_row_inputs)
 } dllm_sampler_params;
+
+/** Further outputs of combine and merge, and what finishing them reads. */
+typedef struct dllm_row_outputs {
+    dllm_row_inputs inputs;
+    float *entropy;
+    float *second;
+    void *second_id;
+    float *margin;
+    float *target_logprob;
+    void *gumbel_id;
+    float *gumbel_logprob;
+    char *state; /* (rows, state_bytes) of dllm_state */
+    int64_t state_bytes;
+} dllm_row_outputs;
 
 /** Arguments of combine. Outputs that were not asked for are not looked at. */
 typedef struct dllm_combine_params {
@@ -86,7 +154,22 @@ typedef struct dllm_combine_params {
     int64_t vocab_offset;
     int32_t row_index_is_64;
     int32_t splits;
+    DLLM_FURTHER(dllm_row_outputs)
 } dllm_combine_params;
+
+/** Arguments of merge. */
+typedef struct dllm_merge_params {
+    const char *states; /* (shards, rows, state_bytes) of dllm_state */
+    int64_t shard_stride_bytes;
+    void *argmax;
+    float *max;
+    float *lse;
+    float *confidence;
+    uint32_t *flags;
+    int64_t rows;
+    int64_t shards;
+    dllm_row_outputs further;
+} dllm_merge_params;
 
 /** Arguments of gather: a packed copy of gathered rows; one outside the source becomes zeros. */
 typedef struct dllm_gather_params {
@@ -104,15 +187,29 @@ typedef struct dllm_gather_params {
 
 #ifdef __cplusplus
 static_assert(sizeof(dllm_row_state) == 16, "a state is read and written as one 16-byte word");
-static_assert(sizeof(dllm_head_params) == 96, "host and device must agree on the layout");
-static_assert(sizeof(dllm_sampler_params) == 96, "host and device must agree on the layout");
-static_assert(sizeof(dllm_combine_params) == 104, "host and device must agree on the layout");
+static_assert(sizeof(dllm_head_params) == 96 + DLLM_FURTHER_BYTES(dllm_row_inputs),
+              "host and device must agree on the layout");
+static_assert(sizeof(dllm_sampler_params) == 96 + DLLM_FURTHER_BYTES(dllm_row_inputs),
+              "host and device must agree on the layout");
+static_assert(sizeof(dllm_combine_params) == 104 + DLLM_FURTHER_BYTES(dllm_row_outputs),
+              "host and device must agree on the layout");
+static_assert(sizeof(dllm_row_extra) == 32, "an extra is read and written as two 16-byte words");
+static_assert(sizeof(dllm_row_inputs) == 136, "host and device must agree on the layout");
+static_assert(sizeof(dllm_row_outputs) == 208, "host and device must agree on the layout");
+static_assert(sizeof(dllm_merge_params) == 280, "host and device must agree on the layout");
 static_assert(sizeof(dllm_gather_params) == 72, "host and device must agree on the layout");
 #else
 _Static_assert(sizeof(dllm_row_state) == 16, "a state is read and written as one 16-byte word");
-_Static_assert(sizeof(dllm_head_params) == 96, "host and device must agree on the layout");
-_Static_assert(sizeof(dllm_sampler_params) == 96, "host and device must agree on the layout");
-_Static_assert(sizeof(dllm_combine_params) == 104, "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_head_params) == 96 + DLLM_FURTHER_BYTES(dllm_row_inputs),
+               "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_sampler_params) == 96 + DLLM_FURTHER_BYTES(dllm_row_inputs),
+               "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_combine_params) == 104 + DLLM_FURTHER_BYTES(dllm_row_outputs),
+               "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_row_extra) == 32, "an extra is read and written as two 16-byte words");
+_Static_assert(sizeof(dllm_row_inputs) == 136, "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_row_outputs) == 208, "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_merge_params) == 280, "host and device must agree on the layout");
 _Static_assert(sizeof(dllm_gather_params) == 72, "host and device must agree on the layout");
 #endif
 

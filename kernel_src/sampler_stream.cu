@@ -136,9 +136,10 @@ DLLM_DEVICE void load_packets(packet_words (&loaded)[packets], const row_part &p
     }
 }
 
-template <bool SHIFTED> DLLM_DEVICE dllm_row_state fold_part(const row_part &part)
+template <bool SHIFTED>
+DLLM_DEVICE row_state fold_part(const row_part &part, const row_context &context)
 {
-    dllm_row_state state = state_neutral();
+    row_state state = state_neutral();
     uint32_t column = part.begin + threadIdx.x * packet;
     for (; column < part.end; column += packets * step) {
         packet_words loaded[packets];
@@ -150,7 +151,7 @@ template <bool SHIFTED> DLLM_DEVICE dllm_row_state fold_part(const row_part &par
         }
         state_fold_tile<packets * packet, packet, step>(
             state, z, part.column_begin + static_cast<int32_t>(column),
-            part.column_begin + static_cast<int32_t>(part.end));
+            part.column_begin + static_cast<int32_t>(part.end), context);
     }
     return state;
 }
@@ -177,16 +178,19 @@ extern "C" __global__ void __launch_bounds__(block_threads)
     sampler_stream(const __grid_constant__ dllm_sampler_params params)
 {
     griddepcontrol_wait();
-    __shared__ dllm_row_state scratch[block_threads / warp_lanes];
+    __shared__ row_state scratch[block_threads / warp_lanes];
     const uint32_t rows = static_cast<uint32_t>(params.row_limit);
     const int64_t split = blockIdx.x / rows;
     const int64_t row = params.row_begin + blockIdx.x % rows;
     if (row >= row_count(params)) return;
     const row_part part = find_part(params, split, row);
-    const dllm_row_state mine = part.phase == 0 ? fold_part<false>(part) : fold_part<true>(part);
+    const row_context context = find_context(params, row);
+    const row_state mine =
+        part.phase == 0 ? fold_part<false>(part, context) : fold_part<true>(part, context);
     griddepcontrol_launch_dependents();
-    const dllm_row_state merged = block_merge<block_threads / warp_lanes>(mine, scratch);
+    row_state merged = block_merge<block_threads / warp_lanes>(mine, scratch, context);
     if (threadIdx.x != 0) return;
-    dllm_row_state &state = params.states[split * params.state_stride + row];
-    state = params.continues ? state_merge(state, merged) : merged;
+    const int64_t place = split * params.state_stride + row;
+    if (params.continues) merged = state_merge(read_state(params, place), merged, context);
+    store_state(params, place, merged);
 }

@@ -10,9 +10,10 @@
 #include <string.h>
 
 static const dllm_family *const table[] = {
-    &dllm__family_sm90,     &dllm__family_mma,         &dllm__family_gemm_chunk,
-    &dllm__family_naive,    &dllm__family_tiled,       &dllm__family_stream,
-    &dllm__family_cpu_head, &dllm__family_cpu_sampler, &dllm__family_cpu_merge,
+    &dllm__family_sm90,      &dllm__family_mma,      &dllm__family_gemm_chunk,
+    &dllm__family_naive,     &dllm__family_tiled,    &dllm__family_stream,
+    &dllm__family_merge,     &dllm__family_cpu_head, &dllm__family_cpu_sampler,
+    &dllm__family_cpu_merge,
 };
 
 enum { FAMILY_COUNT = sizeof table / sizeof table[0] };

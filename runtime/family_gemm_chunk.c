@@ -57,7 +57,7 @@ static void propose(const dllm_problem *problem, const dllm_device *device, dllm
 static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_kernel_spec *out)
 {
     (void)choice;
-    dllm__sampler_spec(&out[0], DLLM_FP32);
+    dllm__sampler_spec(&out[0], problem, DLLM_FP32);
     dllm__combine_spec(&out[1], problem);
     return 2 + dllm__packed_spec(&out[2], problem);
 }
@@ -176,7 +176,7 @@ static const dllm_space space = {
 const dllm_family dllm__family_gemm_chunk = {
     .name = "gemm_chunk",
     .operation = DLLM_OPERATION_HEAD,
-    .able = &dllm__able_plain,
+    .able = &dllm__able_folded,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,

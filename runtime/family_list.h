@@ -10,6 +10,7 @@ extern const dllm_family dllm__family_sm90;
 extern const dllm_family dllm__family_mma;
 extern const dllm_family dllm__family_gemm_chunk;
 extern const dllm_family dllm__family_stream;
+extern const dllm_family dllm__family_merge;
 extern const dllm_family dllm__family_cpu_head;
 extern const dllm_family dllm__family_cpu_sampler;
 extern const dllm_family dllm__family_cpu_merge;

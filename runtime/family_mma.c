@@ -9,7 +9,8 @@
 enum {
     TERMS_MAX = 1024,
     COLUMNS_STEP = 16,
-    DEPTH_MAX = 1 << 29 /* the kernel counts a row's bytes in 32 bits */
+    DEPTH_MAX = 1 << 29, /* the kernel counts a row's bytes in 32 bits */
+    FURTHER_ROWS = 64    /* of a tile: lanes of more have no registers for more statistics */
 };
 
 typedef struct tile {
@@ -59,6 +60,10 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
         return dllm__fail(DLLM_UNSUPPORTED,
                           "mma: %d bytes of shared memory are above the device's %d",
                           shared_bytes(problem, choice, 0), device->shared_bytes_max);
+    if (choice->tile_rows > FURTHER_ROWS && !dllm__is_plain(problem))
+        return dllm__fail(DLLM_UNSUPPORTED,
+                          "mma: a tile of %d rows is above %d, the most with more statistics",
+                          choice->tile_rows, FURTHER_ROWS);
     if (choice->split_columns > choice->tile_vocab * TERMS_MAX)
         return dllm__fail(DLLM_UNSUPPORTED, "mma: a split of %d columns is above 1024 tiles",
                           choice->split_columns);
@@ -77,6 +82,7 @@ static const tile *choose_tile(const dllm_problem *problem, const dllm_device *d
     for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
         if (tiles[i].shared_bytes_max > device->shared_bytes_max) continue;
         if (found && found->shared_bytes_max != tiles[i].shared_bytes_max) break;
+        if (tiles[i].rows > FURTHER_ROWS && !dllm__is_plain(problem)) break;
         found = &tiles[i];
         if (found->rows >= problem->rows_max) break;
     }
@@ -110,6 +116,7 @@ static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_
     dllm__kernel_define(&out[0], "DLLM_TILE_VOCAB", choice->tile_vocab);
     dllm__kernel_define(&out[0], "DLLM_TILE_DEPTH", choice->tile_depth);
     dllm__kernel_define(&out[0], "DLLM_STAGES", choice->stages);
+    dllm__define_request(&out[0], problem);
     dllm__combine_spec(&out[1], problem);
     return 2;
 }
@@ -141,7 +148,7 @@ static const dllm_space space = {
 const dllm_family dllm__family_mma = {
     .name = "mma",
     .operation = DLLM_OPERATION_HEAD,
-    .able = &dllm__able_plain,
+    .able = &dllm__able_folded,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,

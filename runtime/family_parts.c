@@ -50,9 +50,22 @@ size_t dllm__round_256(size_t bytes)
     return (bytes + 255) / 256 * 256;
 }
 
+/* Statistics whose values stand beside the states. */
+static bool has_extras(const dllm_problem *problem)
+{
+    return dllm__statistics(problem) & ~(uint32_t)DLLM_STATISTIC_CANDIDATES;
+}
+
+static size_t base_bytes(int64_t rows, int64_t splits)
+{
+    return dllm__round_256((size_t)rows * (size_t)splits * sizeof(dllm_row_state));
+}
+
 size_t dllm__states_bytes(const dllm_problem *problem, int64_t splits)
 {
-    return dllm__round_256((size_t)problem->rows_max * (size_t)splits * sizeof(dllm_row_state));
+    const size_t states = (size_t)problem->rows_max * (size_t)splits;
+    return base_bytes(problem->rows_max, splits) +
+           (has_extras(problem) ? dllm__round_256(states * sizeof(dllm_row_extra)) : 0);
 }
 
 size_t dllm__states_workspace(const dllm_problem *problem, const dllm_choice *choice)
@@ -60,11 +73,84 @@ size_t dllm__states_workspace(const dllm_problem *problem, const dllm_choice *ch
     return dllm__states_bytes(problem, choice->splits);
 }
 
+/* Without a value the kernel has 0: one of plain logits is the same whatever is built beside it. */
+static void define_request(dllm_kernel_spec *out, uint32_t statistics, uint32_t transforms)
+{
+    if (statistics) dllm__kernel_define(out, "DLLM_STATISTICS", (int64_t)statistics);
+    if (transforms) dllm__kernel_define(out, "DLLM_TRANSFORMS", (int64_t)transforms);
+}
+
+void dllm__define_request(dllm_kernel_spec *out, const dllm_problem *problem)
+{
+    define_request(out, dllm__statistics(problem), dllm__transforms(problem));
+}
+
+bool dllm__is_plain(const dllm_problem *problem)
+{
+    return dllm__statistics(problem) == 0 && dllm__transforms(problem) == 0;
+}
+
+void dllm__finish_spec(dllm_kernel_spec *out, const char *entry, const dllm_problem *problem)
+{
+    const uint32_t of_rows = DLLM_TRANSFORM_TEMPERED | DLLM_TRANSFORM_ROW_TEMPERATURE;
+    const bool exported = problem->behaviour & DLLM_PARTIAL_STATE;
+    *out = (dllm_kernel_spec){.entry = entry};
+    dllm__kernel_define(out, "DLLM_OUTPUTS",
+                        exported ? DLLM_STATE_OUTPUT : (int64_t)problem->outputs);
+    dllm__kernel_define(out, "DLLM_ID_BYTES", problem->id_type == DLLM_INT64 ? 8 : 4);
+    define_request(out, dllm__statistics(problem), dllm__transforms(problem) & of_rows);
+}
+
 void dllm__combine_spec(dllm_kernel_spec *out, const dllm_problem *problem)
 {
-    *out = (dllm_kernel_spec){.file = "combine.cu", .entry = "combine"};
-    dllm__kernel_define(out, "DLLM_OUTPUTS", (int64_t)problem->outputs);
-    dllm__kernel_define(out, "DLLM_ID_BYTES", problem->id_type == DLLM_INT64 ? 8 : 4);
+    dllm__finish_spec(out, "combine", problem);
+    out->file = "combine.cu";
+}
+
+/* The extras lie behind the states of the rows of this call. */
+static dllm_row_inputs row_inputs(const dllm_plan *plan, const dllm_row_call *call, int64_t splits)
+{
+    const dllm_problem *problem = &plan->problem;
+    const bool kept = splits > 0 && has_extras(problem);
+    char *extras = kept ? call->workspace + base_bytes(call->rows, splits) : NULL;
+    return (dllm_row_inputs){
+        .extras = (dllm_row_extra *)(void *)extras,
+        .row_index = call->row_index,
+        .target = call->target,
+        .temperatures = call->temperature,
+        .bias = call->bias,
+        .suppress = call->suppress,
+        .penalty_id = call->penalty_id,
+        .penalty = call->penalty,
+        .row_key = call->row_key,
+        .seed = call->seed,
+        .draw = call->draw,
+        .noise = call->noise,
+        .vocab_offset = problem->vocab_offset,
+        .vocab = (int32_t)problem->vocab,
+        .suppress_count = (int32_t)call->suppress_count,
+        .scale = problem->scale,
+        .softcap = problem->softcap,
+        .temperature = problem->temperature,
+        .ids_are_64 = problem->id_type == DLLM_INT64,
+        .row_index_is_64 = problem->index_type == DLLM_INT64,
+    };
+}
+
+dllm_row_outputs dllm__row_outputs(const dllm_plan *plan, const dllm_row_call *call, int64_t splits)
+{
+    return (dllm_row_outputs){
+        .inputs = row_inputs(plan, call, splits),
+        .entropy = call->entropy,
+        .second = call->second,
+        .second_id = call->second_id,
+        .margin = call->margin,
+        .target_logprob = call->target_logprob,
+        .gumbel_id = call->gumbel_id,
+        .gumbel_logprob = call->gumbel_logprob,
+        .state = call->state,
+        .state_bytes = (int64_t)dllm__state_bytes(&plan->problem),
+    };
 }
 
 dllm_status dllm__check_grid(const char *family, int64_t row_tiles, int64_t splits)
@@ -121,6 +207,7 @@ dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function functio
         .vocab_offset = plan->problem.vocab_offset,
         .row_index_is_64 = plan->problem.index_type == DLLM_INT64,
         .splits = splits,
+        .further = dllm__row_outputs(plan, call, splits),
     };
     const dllm_grid grid = {ceil_div(call->rows, DLLM_COMBINE_ROWS), COMBINE_THREADS, shared_bytes,
                             true};
@@ -147,16 +234,18 @@ dllm_status dllm__launch_head(const dllm_plan *plan, const dllm_plan_entry *entr
         .valid_vocab = (int32_t)problem->valid_vocab,
         .depth = (int32_t)problem->depth,
         .split_columns = entry->choice.split_columns,
+        .further = row_inputs(plan, call, entry->choice.splits),
     };
     grid.blocks = ceil_div(call->rows, rows_a_block) * entry->choice.splits;
     DLLM_TRY(dllm__launch(plan, entry->kernels[0], &grid, &params, stream));
     return dllm__launch_combine(plan, entry->kernels[1], call, entry->choice.splits, 0, stream);
 }
 
-void dllm__sampler_spec(dllm_kernel_spec *out, dllm_type logits_type)
+void dllm__sampler_spec(dllm_kernel_spec *out, const dllm_problem *problem, dllm_type logits_type)
 {
     *out = (dllm_kernel_spec){.file = "sampler_stream.cu", .entry = "sampler_stream"};
     dllm__kernel_define(out, "DLLM_LOGITS_TYPE", logits_type);
+    dllm__define_request(out, problem);
 }
 
 void dllm__split_sampler(dllm_choice *choice, int64_t rows, int64_t columns, dllm_type type,
@@ -193,6 +282,7 @@ dllm_status dllm__launch_sampler(const dllm_plan *plan, const dllm_plan_entry *e
         .columns = block->columns,
         .split_columns = entry->choice.split_columns,
         .continues = block->continues,
+        .further = row_inputs(plan, call, entry->choice.splits),
     };
     const dllm_grid grid = {block->rows * entry->choice.splits, DLLM_SAMPLER_THREADS, 0,
                             block->dependent};

@@ -34,6 +34,19 @@ size_t dllm__states_workspace(const dllm_problem *problem, const dllm_choice *ch
 /** Rounds up to what every part of the workspace starts at. */
 size_t dllm__round_256(size_t bytes);
 
+/** Tells a head or sampler kernel the statistics and transforms of a problem. */
+void dllm__define_request(dllm_kernel_spec *out, const dllm_problem *problem);
+
+/** True if the problem asks for nothing beyond the base state of plain logits. */
+bool dllm__is_plain(const dllm_problem *problem);
+
+/** A kernel that finishes rows, but for its file. */
+void dllm__finish_spec(dllm_kernel_spec *out, const char *entry, const dllm_problem *problem);
+
+/** What it writes beyond the plain outputs. */
+dllm_row_outputs dllm__row_outputs(const dllm_plan *plan, const dllm_row_call *call,
+                                   int64_t splits);
+
 /** The combine kernel of a problem. */
 void dllm__combine_spec(dllm_kernel_spec *out, const dllm_problem *problem);
 
@@ -86,8 +99,8 @@ enum {
     DLLM_SAMPLER_COLUMNS_MAX = 1024 * 1024 /* no sum of a lane gets more than 1,024 terms */
 };
 
-/** The sampler kernel for one type of logits. */
-void dllm__sampler_spec(dllm_kernel_spec *out, dllm_type logits_type);
+/** The sampler kernel of a problem for one type of logits. */
+void dllm__sampler_spec(dllm_kernel_spec *out, const dllm_problem *problem, dllm_type logits_type);
 
 /** Splits rows of `columns` logits of a type so that all of the device reads. */
 void dllm__split_sampler(dllm_choice *choice, int64_t rows, int64_t columns, dllm_type type,

@@ -65,6 +65,7 @@ static int naive_kernels(const dllm_problem *problem, const dllm_choice *choice,
     (void)choice;
     out[0] = (dllm_kernel_spec){.file = "head_naive.cu", .entry = "head_naive"};
     define_operands(&out[0], problem);
+    dllm__define_request(&out[0], problem);
     dllm__combine_spec(&out[1], problem);
     return 2;
 }
@@ -89,7 +90,7 @@ static const dllm_space naive_space = {
 const dllm_family dllm__family_naive = {
     .name = "naive",
     .operation = DLLM_OPERATION_HEAD,
-    .able = &dllm__able_plain,
+    .able = &dllm__able_folded,
     .legal = naive_legal,
     .propose = naive_propose,
     .kernels = naive_kernels,
@@ -135,6 +136,7 @@ static int tiled_kernels(const dllm_problem *problem, const dllm_choice *choice,
 {
     out[0] = (dllm_kernel_spec){.file = "head_tiled.cu", .entry = "head_tiled"};
     define_operands(&out[0], problem);
+    dllm__define_request(&out[0], problem);
     dllm__kernel_define(&out[0], "DLLM_TILE_ROWS", choice->tile_rows);
     dllm__kernel_define(&out[0], "DLLM_TILE_VOCAB", choice->tile_vocab);
     dllm__kernel_define(&out[0], "DLLM_TILE_DEPTH", choice->tile_depth);
@@ -164,7 +166,7 @@ static const dllm_space tiled_space = {
 const dllm_family dllm__family_tiled = {
     .name = "tiled",
     .operation = DLLM_OPERATION_HEAD,
-    .able = &dllm__able_plain,
+    .able = &dllm__able_folded,
     .legal = tiled_legal,
     .propose = tiled_propose,
     .kernels = tiled_kernels,

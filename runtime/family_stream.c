@@ -26,7 +26,7 @@ static void propose(const dllm_problem *problem, const dllm_device *device, dllm
 static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_kernel_spec *out)
 {
     (void)choice;
-    dllm__sampler_spec(&out[0], problem->hidden_type);
+    dllm__sampler_spec(&out[0], problem, problem->hidden_type);
     dllm__combine_spec(&out[1], problem);
     return 2;
 }
@@ -58,7 +58,7 @@ static const dllm_space space = {
 const dllm_family dllm__family_stream = {
     .name = "stream",
     .operation = DLLM_OPERATION_SAMPLER,
-    .able = &dllm__able_plain,
+    .able = &dllm__able_folded,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,

@@ -39,10 +39,42 @@ static void append_buckets(dllm_kernel_list *list, const dllm_device *device, dl
     /* a tile may change between any two of these */
     static const int rows[] = {1,   8,   16,  32,  64,   96,   128,  160,  192,
                                256, 320, 384, 512, 1024, 2048, 4096, 8192, 16384};
-    problem.inputs = DLLM_IN_ROW_INDEX;
+    problem.inputs |= DLLM_IN_ROW_INDEX;
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         problem.rows_max = rows[r];
         append_problem(list, device, &problem);
+    }
+}
+
+enum { PLAIN = DLLM_OUT_ARGMAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS };
+
+/* What loops ask for beyond plain outputs: the confidences that decoding ranks positions by, a
+   likelihood with its context, a draw, and a draw with a temperature of each row. */
+static const struct {
+    uint32_t outputs;
+    uint32_t inputs;
+    float temperature;
+} requests[] = {
+    {DLLM_OUT_ENTROPY | DLLM_OUT_MARGIN, 0, 0},
+    {DLLM_OUT_ENTROPY | DLLM_OUT_SECOND | DLLM_OUT_TARGET_LOGPROB, DLLM_IN_TARGET, 0},
+    {DLLM_OUT_GUMBEL_ID | DLLM_OUT_GUMBEL_LOGPROB, 0, 1},
+    {DLLM_OUT_GUMBEL_ID | DLLM_OUT_GUMBEL_LOGPROB, DLLM_IN_TEMPERATURE | DLLM_IN_ROW_KEY, 0},
+};
+
+/* Of heads and logits as models have them: one type of 16 bits, rows aligned. */
+static void append_requests(dllm_kernel_list *list, const dllm_device *device, dllm_problem problem)
+{
+    if (problem.hidden_type != problem.weight_type || problem.hidden_type == DLLM_FP32 ||
+        problem.alignment_bytes != 16)
+        return;
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+        problem.operation = DLLM_OPERATION_HEAD;
+        problem.outputs = PLAIN | requests[i].outputs;
+        problem.inputs = requests[i].inputs;
+        problem.temperature = requests[i].temperature;
+        append_buckets(list, device, problem);
+        problem.operation = DLLM_OPERATION_SAMPLER;
+        append_buckets(list, device, problem);
     }
 }
 
@@ -75,6 +107,7 @@ void dllm__head_kernels(dllm_kernel_list *list, const dllm_device *device,
     dllm_problem problem;
     if (dllm__head_problem(&problem, &head) != DLLM_OK) return;
     append_buckets(list, device, problem);
+    append_requests(list, device, problem);
     problem.operation = DLLM_OPERATION_SAMPLER;
     append_buckets(list, device, problem);
     problem.hidden_type = DLLM_FP32;

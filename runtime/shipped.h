@@ -26,7 +26,8 @@ typedef struct dllm_head_shape {
 /**
  * Appends what a head needs on a device, for every family that can do it and every row bucket up to
  * 16,384: head, gather, sampler on its logits in the hidden type and in fp32, and combine for every
- * set of outputs in each id type.
+ * set of plain outputs in each id type; and of a head of one 16-bit type what the usual requests for
+ * more statistics need.
  */
 void dllm__head_kernels(dllm_kernel_list *list, const dllm_device *device,
                         const dllm_head_shape *shape);

@@ -3,6 +3,7 @@
 
 #include "element_type.h"
 #include "row_params.h"
+#include "simt_inputs.h"
 #include "simt_sanitizer.h"
 
 #include <check.h>
@@ -10,9 +11,6 @@
 #include <string.h>
 
 enum { WARP_ROWS = 4, SAMPLER_STEP = 16, SPARE_STATES = 3, POISON = 0xa5 };
-
-static const uint32_t outputs_built =
-    DLLM_OUT_ARGMAX | DLLM_OUT_MAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS;
 
 /* A copy of an input that ends with its last byte. */
 typedef struct input {
@@ -36,18 +34,12 @@ typedef struct session {
     int32_t split_columns;
     int32_t splits;
     dllm_row_state *states;
+    simt_inputs inputs;
 } session;
 
 #define REFUSE(run, ...) DLLM_REFUSE(&(run)->result->message, __VA_ARGS__)
 
 /* ---- variants ---- */
-
-int simt_variant_value(const simt_variant *variant, const char *define, int otherwise)
-{
-    for (int i = 0; i < SIMT_DEFINES_MAX && variant->defines[i].name; i++)
-        if (strcmp(variant->defines[i].name, define) == 0) return variant->defines[i].value;
-    return otherwise;
-}
 
 const simt_variant *simt_variant_find(const char *name)
 {
@@ -90,6 +82,7 @@ bool simt_variant_takes(const simt_variant *variant, const row_problem *p)
     const int hidden =
         simt_variant_value(variant, is_head ? "DLLM_HIDDEN_TYPE" : "DLLM_LOGITS_TYPE", DLLM_BF16);
     if (p->is_head != is_head || (int)p->hidden_type != hidden) return false;
+    if (!simt_inputs_fit(variant, p)) return false;
     if (!is_head) return true;
     const int64_t hidden_bytes =
         stride_of(p->hidden_stride, p->depth) * (int64_t)element_bytes(p->hidden_type);
@@ -210,7 +203,8 @@ static bool run_head(session *run)
                                      .row_index_is_64 = p->index_type == DLLM_INT64,
                                      .valid_vocab = run->valid_vocab,
                                      .depth = (int32_t)p->depth,
-                                     .split_columns = run->split_columns};
+                                     .split_columns = run->split_columns,
+                                     .further = run->inputs.device};
     return launch(run, kernel, &params, run->splits * ceil_div(p->rows, tile_rows));
 }
 
@@ -246,7 +240,8 @@ static bool run_sampler(session *run)
                                   .source_rows = p->row_index ? p->source_rows : p->rows,
                                   .state_stride = run->state_stride,
                                   .row_index_is_64 = p->index_type == DLLM_INT64,
-                                  .split_columns = run->split_columns};
+                                  .split_columns = run->split_columns,
+                                  .further = run->inputs.device};
     for (int64_t begin = 0; begin < run->valid_vocab; begin += chunk) {
         const int64_t rest = run->valid_vocab - begin;
         params.column_begin = (int32_t)begin;
@@ -257,43 +252,60 @@ static bool run_sampler(session *run)
     return true;
 }
 
+static void make_outputs(session *run)
+{
+    const row_problem *p = run->problem;
+    for (int i = 0; i < ROW_OUTPUTS; i++) {
+        const size_t bytes = (size_t)p->rows * row_output_bytes(i, p->id_type);
+        if (!(simt_outputs(run->choice->kernel) & 1u << i)) continue;
+        run->result->data[i] = malloc(bytes);
+        ck_assert_ptr_nonnull(run->result->data[i]);
+        memset(run->result->data[i], POISON, bytes);
+    }
+}
+
 static bool run_combine(session *run)
 {
     const row_problem *p = run->problem;
-    row_result *result = run->result;
-    const char *name = p->id_type == DLLM_INT64 ? "combine_all_id8" : "combine_all_id4";
-    for (int i = 0; i < ROW_OUTPUTS; i++) {
-        const size_t bytes = i == ROW_ARGMAX && p->id_type == DLLM_INT64 ? 8 : 4;
-        if (!(outputs_built & 1u << i)) continue;
-        result->data[i] = malloc((size_t)p->rows * bytes);
-        ck_assert_ptr_nonnull(result->data[i]);
-        memset(result->data[i], POISON, (size_t)p->rows * bytes);
-    }
+    void *const *data = run->result->data;
+    make_outputs(run);
     const dllm_combine_params params = {.states = run->states,
                                         .row_index = run->row_index.data,
                                         .rows_device = p->rows_device,
-                                        .argmax = result->data[ROW_ARGMAX],
-                                        .max = result->data[ROW_MAX],
-                                        .lse = result->data[ROW_LSE],
-                                        .confidence = result->data[ROW_CONFIDENCE],
-                                        .flags = result->data[ROW_FLAGS],
+                                        .argmax = data[ROW_ARGMAX],
+                                        .max = data[ROW_MAX],
+                                        .lse = data[ROW_LSE],
+                                        .confidence = data[ROW_CONFIDENCE],
+                                        .flags = data[ROW_FLAGS],
                                         .rows = p->rows,
                                         .source_rows = p->row_index ? p->source_rows : p->rows,
                                         .state_stride = run->state_stride,
                                         .vocab_offset = p->vocab_offset,
                                         .row_index_is_64 = p->index_type == DLLM_INT64,
-                                        .splits = run->splits};
-    return launch(run, simt_variant_find(name), &params, ceil_div(p->rows, WARP_ROWS));
+                                        .splits = run->splits,
+                                        .further = {.inputs = run->inputs.device,
+                                                    .entropy = data[ROW_ENTROPY],
+                                                    .second = data[ROW_SECOND],
+                                                    .second_id = data[ROW_SECOND_ID],
+                                                    .margin = data[ROW_MARGIN],
+                                                    .target_logprob = data[ROW_TARGET_LOGPROB],
+                                                    .gumbel_id = data[ROW_GUMBEL_ID],
+                                                    .gumbel_logprob = data[ROW_GUMBEL_LOGPROB],
+                                                    .state = run->choice->states,
+                                                    .state_bytes = sizeof(dllm_state)}};
+    return launch(run,
+                  simt_combine_of(run->choice->kernel, p->id_type, run->choice->states != NULL),
+                  &params, ceil_div(p->rows, WARP_ROWS));
 }
 
 /* A kernel writes states of existing rows and nothing else. */
-static bool spare_states_hold(session *run)
+static bool spare_states_hold(session *run, const void *states, size_t state_bytes)
 {
     const int64_t written = row_problem_written(run->problem);
-    const size_t spare_bytes = (size_t)(run->state_stride - written) * sizeof(dllm_row_state);
+    const size_t spare_bytes = (size_t)(run->state_stride - written) * state_bytes;
     for (int32_t split = 0; split < run->splits; split++) {
-        const unsigned char *spare =
-            (const unsigned char *)(run->states + split * run->state_stride + written);
+        const unsigned char *spare = (const unsigned char *)states +
+                                     (size_t)(split * run->state_stride + written) * state_bytes;
         for (size_t i = 0; i < spare_bytes; i++)
             if (spare[i] != POISON) return REFUSE(run, "split %d: states beyond the rows", split);
     }
@@ -314,6 +326,14 @@ static bool spare_outputs_hold(session *run)
     return true;
 }
 
+static void *poisoned_states(const session *run, size_t state_bytes)
+{
+    const size_t bytes = (size_t)(run->splits * run->state_stride) * state_bytes;
+    void *made = aligned_alloc(16, bytes);
+    ck_assert_ptr_nonnull(made);
+    return memset(made, POISON, bytes);
+}
+
 row_outcome simt_row_run(row_result *out, const row_problem *problem, const simt_choice *choice)
 {
     session run = {.problem = problem, .choice = choice, .result = out};
@@ -323,15 +343,18 @@ row_outcome simt_row_run(row_result *out, const row_problem *problem, const simt
     run.state_stride = problem->rows + SPARE_STATES;
     copy_inputs(&run);
     split_vocab(&run);
-    const size_t states = (size_t)(run.splits * run.state_stride);
-    run.states = aligned_alloc(16, states * sizeof *run.states);
-    ck_assert_ptr_nonnull(run.states);
-    memset(run.states, POISON, states * sizeof *run.states);
+    run.states = poisoned_states(&run, sizeof *run.states);
+    simt_inputs_make(&run.inputs, choice->kernel, problem, run.row_index.data);
+    run.inputs.device.extras = poisoned_states(&run, sizeof *run.inputs.device.extras);
     const bool ran = (problem->is_head ? run_head(&run) : run_sampler(&run)) &&
-                     spare_states_hold(&run) && run_combine(&run) && spare_outputs_hold(&run);
+                     spare_states_hold(&run, run.states, sizeof *run.states) &&
+                     spare_states_hold(&run, run.inputs.device.extras, sizeof(dllm_row_extra)) &&
+                     run_combine(&run) && spare_outputs_hold(&run);
     const bool held = is_unchanged(&run.hidden) && is_unchanged(&run.weight);
     if (ran && !held) (void)REFUSE(&run, "an input was changed");
     free(run.states);
+    free(run.inputs.device.extras);
+    simt_inputs_release(&run.inputs);
     free(run.hidden.base);
     free(run.weight.base);
     free(run.row_index.base);

@@ -9,6 +9,7 @@
 #define DLLM_SIMT_ROWS_H
 
 #include "row_run.h"
+#include "simt_inputs.h"
 #include "simt_shim.h"
 
 typedef struct simt_choice {
@@ -17,10 +18,8 @@ typedef struct simt_choice {
     int64_t chunk_columns; /* sampler: logits come in chunks of so many columns; 0 = all at once */
     int64_t chunk_rows;    /* sampler without a row index: and of so many rows; 0 = all at once */
     simt_order order;
+    char *states; /* (rows) of dllm_state: written in place of the outputs; NULL: outputs */
 } simt_choice;
-
-/** Value of a -D of the variant, `otherwise` if it was left to its default. */
-int simt_variant_value(const simt_variant *variant, const char *define, int otherwise);
 
 /** The variant of that name; the running test fails if there is none. */
 const simt_variant *simt_variant_find(const char *name);

@@ -112,6 +112,16 @@ static inline float simt_fmaxf(float a, float b)
 }
 #define fmaxf simt_fmaxf
 
+static inline float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
+
+static inline float __fadd_rn(float a, float b)
+{
+    return a + b;
+}
+
 static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift)
 {
     const uint64_t both = static_cast<uint64_t>(high) << 32 | low;

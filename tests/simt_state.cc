@@ -25,7 +25,7 @@ dllm_row_state fold(const float *z, int count, int first)
 {
     dllm_row_state state = state_neutral();
     for (int i = 0; i < count; i++)
-        state_fold_logit(state, z[i], first + i);
+        state_fold_logit(state, z[i], first + i, plain_context());
     return state;
 }
 
@@ -54,8 +54,9 @@ START_TEST(merge_commutes_bit_by_bit)
         for (int distance = -3; distance <= 3; distance += 6) {
             const dllm_row_state a = sample(_i, 100);
             const dllm_row_state b = sample(other, 100 + distance);
-            ck_assert_msg(same_bits(state_merge(a, b), state_merge(b, a)), "samples %d and %d", _i,
-                          other);
+            ck_assert_msg(
+                same_bits(state_merge(a, b, plain_context()), state_merge(b, a, plain_context())),
+                "samples %d and %d", _i, other);
         }
     }
 }
@@ -64,7 +65,7 @@ END_TEST
 START_TEST(merge_with_neutral_changes_no_value)
 {
     const dllm_row_state a = sample(_i, 7);
-    const dllm_row_state merged = state_merge(state_neutral(), a);
+    const dllm_row_state merged = state_merge(state_neutral(), a, plain_context());
     ck_assert(merged.max == a.max);
     ck_assert(merged.sum == a.sum);
     ck_assert_int_eq(merged.column, a.column);
@@ -80,7 +81,8 @@ START_TEST(merge_equals_one_fold)
         std::memcpy(z, samples[_i], sizeof samples[_i]);
         std::memcpy(z + 3, samples[other], sizeof samples[other]);
         const dllm_row_state whole = fold(z, 6, 50);
-        const dllm_row_state merged = state_merge(sample(other, 53), sample(_i, 50));
+        const dllm_row_state merged =
+            state_merge(sample(other, 53), sample(_i, 50), plain_context());
         ck_assert(whole.max == merged.max);
         ck_assert_int_eq(whole.column, merged.column);
         ck_assert_int_eq(whole.nan_column, merged.nan_column);
@@ -99,10 +101,10 @@ template <int RUN, int STEP> void compare_tile_with_logits(unsigned seed, int32_
         seed = seed * 1664525u + 1013904223u;
         z[i] = kinds[(seed >> 24) % (sizeof kinds / sizeof kinds[0])];
         const int32_t column = 40 + i / RUN * STEP + i % RUN;
-        if (column < limit) state_fold_logit(by_logit, z[i], column);
+        if (column < limit) state_fold_logit(by_logit, z[i], column, plain_context());
     }
     dllm_row_state by_tile = state_neutral();
-    state_fold_tile<8, RUN, STEP>(by_tile, z, 40, limit);
+    state_fold_tile<8, RUN, STEP>(by_tile, z, 40, limit, plain_context());
     ck_assert_msg(by_tile.max == by_logit.max, "seed %u: %g and %g", seed,
                   static_cast<double>(by_tile.max), static_cast<double>(by_logit.max));
     ck_assert_int_eq(by_tile.column, by_logit.column);
@@ -138,13 +140,13 @@ START_TEST(masked_columns_are_never_seen)
 {
     float z[4] = {-inf, nan, inf, 7.0f};
     dllm_row_state state = state_neutral();
-    state_fold_tile<4, 4, 4>(state, z, 10, 11);
+    state_fold_tile<4, 4, 4>(state, z, 10, 11, plain_context());
     ck_assert(state.max == -inf);
     ck_assert_int_eq(state.column, 10);
     ck_assert_int_eq(state.nan_column, DLLM_NO_COLUMN);
     float none[4] = {-inf, nan, inf, 7.0f};
     state = state_neutral();
-    state_fold_tile<4, 4, 4>(state, none, 10, 10);
+    state_fold_tile<4, 4, 4>(state, none, 10, 10, plain_context());
     ck_assert(same_bits(state, state_neutral()));
 }
 END_TEST
@@ -154,7 +156,7 @@ START_TEST(signalling_nan_is_left_out_of_the_maximum)
 {
     float z[3] = {1.0f, __uint_as_float(0x7f810000u), 2.0f};
     dllm_row_state state = state_neutral();
-    state_fold_tile<3, 3, 3>(state, z, 0, 3);
+    state_fold_tile<3, 3, 3>(state, z, 0, 3, plain_context());
     ck_assert(state.max == 2.0f);
     ck_assert_int_eq(state.nan_column, 1);
 }
@@ -184,7 +186,7 @@ bool same_number(float a, float b)
 
 START_TEST(finish_follows_the_table)
 {
-    const row_result result = state_finish(fold(finished[_i].z, 4, 0));
+    const row_result<int32_t> result = state_finish(fold(finished[_i].z, 4, 0), plain_context());
     ck_assert_msg(result.column == finished[_i].column, "%s: column %d", finished[_i].name,
                   result.column);
     ck_assert_msg(same_number(result.max, finished[_i].max), "%s: max", finished[_i].name);
@@ -197,7 +199,7 @@ END_TEST
 
 START_TEST(finish_of_no_candidate_is_empty)
 {
-    const row_result result = state_finish(state_neutral());
+    const row_result<int32_t> result = state_finish(state_neutral(), plain_context());
     ck_assert_int_eq(result.column, DLLM_NO_COLUMN);
     ck_assert(result.max == -inf && result.lse == -inf && result.confidence == 0.0f);
     ck_assert_uint_eq(result.flags, DLLM_FLAG_EMPTY);
