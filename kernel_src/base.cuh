@@ -39,6 +39,14 @@ template <typename T> DLLM_DEVICE constexpr T smaller(T a, T b)
     return b < a ? b : a;
 }
 
+template <typename T> struct without_reference {
+    using type = T;
+};
+template <typename T> struct without_reference<T &> {
+    using type = T;
+};
+template <typename T> using remove_reference = typename without_reference<T>::type;
+
 DLLM_DEVICE float infinity()
 {
     return __int_as_float(0x7f800000);

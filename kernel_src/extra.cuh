@@ -62,6 +62,24 @@ DLLM_DEVICE void set_second(State &state, const entry<Column> &other, const entr
     state.second_column = second.column;
 }
 
+constexpr int extra_words = has_entropy + 2 * has_second + has_target + 3 * has_draw;
+
+/** Calls visit with each member of an extra that is asked for: extra_words words of 4 bytes. */
+template <typename State, typename Visit> DLLM_DEVICE void extra_each(State &state, Visit visit)
+{
+    if constexpr (has_entropy) visit(state.weighted);
+    if constexpr (has_second) {
+        visit(state.second);
+        visit(state.second_column);
+    }
+    if constexpr (has_target) visit(state.target);
+    if constexpr (has_draw) {
+        visit(state.score);
+        visit(state.gumbel);
+        visit(state.gumbel_column);
+    }
+}
+
 template <typename State> DLLM_DEVICE void extra_clear(State &state)
 {
     using Column = decltype(state.column);

@@ -21,7 +21,8 @@
  *          warpgroups know from the number of a tile which stage it begins at.
  * Shared   dynamic, bytes
  *              0         barriers, see below, and the row count
- *              512       tile_rows states: what one warpgroup hands to the other
+ *              512       tile_rows states: what one warpgroup hands to the other; the lowest NaN
+ *                        columns; what a lane keeps of its rows beyond max, sum and column
  *              ring_at   stages x [hidden_rows lines | tile_vocab lines] of 128 bytes, swizzled
  *          The products read tile_rows lines of hidden whatever a stage has of them: the lines that
  *          follow then stand in for rows that do not exist, and nothing looks at their logits.
@@ -104,8 +105,11 @@ constexpr uint32_t shares_full_at = turn_at + 16;
 constexpr uint32_t shares_empty_at = shares_full_at + 8;
 constexpr uint32_t rows_at = shares_empty_at + 8;
 constexpr uint32_t shares_at = DLLM_SM90_BARRIER_BYTES;
-constexpr uint32_t nan_columns_at = shares_at + tile_rows * sizeof(dllm_row_state);
-constexpr uint32_t ring_at = DLLM_SM90_RING_AT(tile_rows);
+constexpr uint32_t nan_columns_at = shares_at + tile_rows * sizeof(row_state);
+constexpr uint32_t extras_at = nan_columns_at + 2 * tile_rows * sizeof(int32_t);
+constexpr uint32_t ring_at = DLLM_SM90_RING_AT(tile_rows, turns, extra_words);
+static_assert(extras_at + lane_rows * groups * group_threads * extra_words * 4 <= ring_at,
+              "what lanes keep must fit");
 static_assert(rows_at + 4 <= shares_at, "barriers and the row count must fit");
 
 /* Row tiles whose units run side by side: their 12 x tile_rows x depth of hidden stay in L2 while
@@ -128,7 +132,7 @@ struct ring_place {
     uint32_t parity;
 };
 
-/** What a lane keeps of a row; its NaN column, hardly ever needed, is in shared memory. */
+/** What a lane keeps of a row in registers; the rest is in shared memory. */
 struct lane_state {
     float max;
     float sum;
@@ -144,9 +148,9 @@ DLLM_DEVICE uint32_t shared_base()
     return static_cast<uint32_t>(__cvta_generic_to_shared(shared_memory));
 }
 
-DLLM_DEVICE dllm_row_state *shares()
+DLLM_DEVICE row_state *shares()
 {
-    return reinterpret_cast<dllm_row_state *>(shared_memory + shares_at);
+    return reinterpret_cast<row_state *>(shared_memory + shares_at);
 }
 
 /* Rows of the run, found once a block: in shared memory it costs no register. */
@@ -376,10 +380,39 @@ DLLM_DEVICE int lane_row(int thread, int r)
     return r / 2 * 64 + thread / warp_lanes * 16 + r % 2 * 8 + thread % warp_lanes / 4;
 }
 
-/* rows: what exists of the part; column: the tile's first */
-DLLM_DEVICE void fold_tile(lane_state (&states)[lane_rows], const accumulators &sums, int32_t rows,
-                           int32_t column, int32_t column_end)
+/* A word of a lane's row in shared memory. Those of a warp's lanes are neighbours. */
+template <typename T> DLLM_DEVICE T &lane_word(int thread, int r, int word)
 {
+    return reinterpret_cast<T *>(
+        shared_memory + extras_at)[(word * lane_rows + r) * groups * group_threads + thread];
+}
+
+/* The state of a lane's r-th row, but for its NaN column. */
+DLLM_DEVICE row_state take_state(const lane_state (&states)[lane_rows], int thread, int r)
+{
+    row_state state = {states[r].max, states[r].sum, states[r].column, DLLM_NO_COLUMN};
+    int word = 0;
+    extra_each(state, [&](auto &value) {
+        value = lane_word<remove_reference<decltype(value)>>(thread, r, word++);
+    });
+    return state;
+}
+
+DLLM_DEVICE void put_state(lane_state (&states)[lane_rows], row_state state, int thread, int r)
+{
+    states[r] = {state.max, state.sum, state.column};
+    int word = 0;
+    extra_each(state, [&](auto &value) {
+        lane_word<remove_reference<decltype(value)>>(thread, r, word++) = value;
+    });
+}
+
+/* row: the part's first; column: the tile's first */
+DLLM_DEVICE void fold_tile(lane_state (&states)[lane_rows], const dllm_sm90_params &params,
+                           const accumulators &sums, int32_t row, int32_t column,
+                           int32_t column_end)
+{
+    const int32_t rows = run_rows() - row;
     const int thread = thread_index_again();
     const int32_t first = column + thread % 4 * 2;
 #pragma unroll
@@ -390,9 +423,10 @@ DLLM_DEVICE void fold_tile(lane_state (&states)[lane_rows], const accumulators &
         for (int j = 0; j < lane_columns; j++) {
             z[j] = sums.value[r / 2][j / 2 * 4 + r % 2 * 2 + j % 2];
         }
-        row_state state = {states[r].max, states[r].sum, states[r].column, DLLM_NO_COLUMN};
-        state_fold_tile<lane_columns, 2, 8>(state, z, first, column_end, plain_context());
-        states[r] = {state.max, state.sum, state.column};
+        row_state state = take_state(states, thread, r);
+        state_fold_tile<lane_columns, 2, 8>(state, z, first, column_end,
+                                            find_context(params, row + lane_row(thread, r)));
+        put_state(states, state, thread, r);
         if (state.nan_column != DLLM_NO_COLUMN) {
             atomicMin(&nan_columns(thread)[lane_row(thread, r)], state.nan_column);
         }
@@ -400,24 +434,27 @@ DLLM_DEVICE void fold_tile(lane_state (&states)[lane_rows], const accumulators &
 }
 
 /* The state of a quad's row, from its four lanes; the row's NaN column is cleared. */
-DLLM_DEVICE dllm_row_state quad_state(const lane_state &state, int thread, int r)
+DLLM_DEVICE row_state quad_state(const lane_state (&states)[lane_rows], int thread, int r,
+                                 const row_context &context)
 {
-    row_state part = {state.max, state.sum, state.column, DLLM_NO_COLUMN};
+    row_state part = take_state(states, thread, r);
     if (thread % 4 == 0) {
         part.nan_column = nan_columns(thread)[lane_row(thread, r)];
         nan_columns(thread)[lane_row(thread, r)] = DLLM_NO_COLUMN;
     }
-    return lanes_merge<4>(part, plain_context());
+    return lanes_merge<4>(part, context);
 }
 
 /* One lane of a quad hands over. */
-DLLM_DEVICE void put_shares(const lane_state (&states)[lane_rows], uint32_t parity)
+DLLM_DEVICE void put_shares(const dllm_sm90_params &params, int32_t row,
+                            const lane_state (&states)[lane_rows], uint32_t parity)
 {
     const int thread = thread_index_again();
     mbarrier_wait(shared_base() + shares_empty_at, parity ^ 1);
 #pragma unroll
     for (int r = 0; r < lane_rows; r++) {
-        const dllm_row_state merged = quad_state(states[r], thread, r);
+        const row_context context = find_context(params, row + lane_row(thread, r));
+        const row_state merged = quad_state(states, thread, r, context);
         if (thread % 4 == 0) shares()[lane_row(thread, r)] = merged;
     }
     mbarrier_arrive(shared_base() + shares_full_at);
@@ -430,11 +467,12 @@ DLLM_DEVICE void store_states(const dllm_sm90_params &params, const unit_place &
     if (shared) mbarrier_wait(shared_base() + shares_full_at, parity);
 #pragma unroll
     for (int r = 0; r < lane_rows; r++) {
-        dllm_row_state merged = quad_state(states[r], thread, r);
-        if (shared) merged = state_merge(merged, shares()[lane_row(thread, r)], plain_context());
         const int32_t row = work.row + part_row() + lane_row(thread, r);
+        const row_context context = find_context(params, row);
+        row_state merged = quad_state(states, thread, r, context);
+        if (shared) merged = state_merge(merged, shares()[lane_row(thread, r)], context);
         if (thread % 4 == 0 && row < run_rows()) {
-            params.states[work.split * params.state_stride + row] = merged;
+            store_state(params, work.split * params.state_stride + row, merged);
         }
     }
     if (shared) mbarrier_arrive(shared_base() + shares_empty_at);
@@ -461,17 +499,15 @@ DLLM_DEVICE void fold_unit(lane_state (&states)[lane_rows], const dllm_sm90_para
     const uint32_t group = threadIdx.x / group_threads;
     const int32_t row = work.row + part_row();
 #pragma unroll
-    for (int r = 0; r < lane_rows; r++) {
-        const dllm_row_state neutral = state_neutral();
-        states[r] = {neutral.max, neutral.sum, neutral.column};
-    }
+    for (int r = 0; r < lane_rows; r++)
+        put_state(states, state_neutral(), static_cast<int>(threadIdx.x), r);
     uint32_t tile = first_tile + (turns > 1 ? (first_tile + group) % 2 : 0);
     int32_t column = work.column_begin + static_cast<int32_t>(tile - first_tile) * tile_vocab;
     for (; column < work.column_end; column += turns * tile_vocab) {
         accumulators sums = {};
         pin(sums);
         multiply_turn(sums, params, row, tile);
-        fold_tile(states, sums, run_rows() - row, column, work.column_end);
+        fold_tile(states, params, sums, row, column, work.column_end);
         tile += turns;
     }
 }
@@ -485,7 +521,7 @@ DLLM_DEVICE void finish_unit(const dllm_sm90_params &params, const unit_place &w
     if (turns == 1 || last) {
         store_states(params, work, states, shared, handed % 2);
     } else if (shared) {
-        put_shares(states, handed % 2);
+        put_shares(params, work.row + part_row(), states, handed % 2);
     }
 }
 

@@ -25,29 +25,14 @@ template <typename T> DLLM_DEVICE void shuffle(T &value, int mask)
     value = __shfl_xor_sync(whole_warp, value, mask);
 }
 
-template <typename State> DLLM_DEVICE void shuffle_extra(State &state, int mask)
-{
-    if constexpr (has_entropy) shuffle(state.weighted, mask);
-    if constexpr (has_second) {
-        shuffle(state.second, mask);
-        shuffle(state.second_column, mask);
-    }
-    if constexpr (has_target) shuffle(state.target, mask);
-    if constexpr (has_draw) {
-        shuffle(state.score, mask);
-        shuffle(state.gumbel, mask);
-        shuffle(state.gumbel_column, mask);
-    }
-}
-
 /** The state of the lane whose number differs in the bits of `mask`. All lanes of the warp call. */
-DLLM_DEVICE row_state shuffle_state(row_state state, int mask)
+template <typename State> DLLM_DEVICE State shuffle_state(State state, int mask)
 {
     shuffle(state.max, mask);
     shuffle(state.sum, mask);
     shuffle(state.column, mask);
     shuffle(state.nan_column, mask);
-    if constexpr (has_extra) shuffle_extra(state, mask);
+    extra_each(state, [&](auto &value) { shuffle(value, mask); });
     return state;
 }
 

@@ -28,6 +28,7 @@ typedef struct dllm_sm90_params {
     int32_t hidden_rows; /* rows of hidden in a stage: a multiple of 8, at most the tile's */
     int32_t stages;      /* stages of the ring: 2 .. DLLM_SM90_STAGES_MAX */
     int32_t pairs;       /* 1: one row tile, and stages are filled two at a time */
+    DLLM_FURTHER(dllm_row_inputs)
 } dllm_sm90_params;
 
 enum {
@@ -41,14 +42,22 @@ enum {
 /** Threads of a block: the consuming warpgroups and the producer's. */
 #define DLLM_SM90_THREADS(groups) (((groups) + 1) * 128)
 
-/** Byte offset of the ring in shared memory: barriers and shares lie before it. */
-#define DLLM_SM90_RING_AT(tile_rows)                                                               \
-    ((DLLM_SM90_BARRIER_BYTES + (tile_rows)*24 + 1023) / 1024 * 1024)
+/** What a row of a tile takes before the ring: a state that is handed over, two NaN columns, and with
+ * more statistics the rest of that state and `words` words in each of four lanes a warpgroup. */
+#define DLLM_SM90_ROW_BYTES(turns, words) (24 + ((words) ? 32 : 0) + (turns) * (words)*16)
+
+/** Byte offset of the ring in shared memory: barriers and rows lie before it. */
+#define DLLM_SM90_RING_AT(tile_rows, turns, words)                                                 \
+    ((DLLM_SM90_BARRIER_BYTES + (tile_rows)*DLLM_SM90_ROW_BYTES(turns, words) + 1023) / 1024 * 1024)
 
 #ifdef __cplusplus
-static_assert(sizeof(dllm_sm90_params) == 320, "host and device must agree on the layout");
+static_assert(sizeof(dllm_sm90_params) ==
+                  (312 + DLLM_FURTHER_BYTES(dllm_row_inputs) + 63) / 64 * 64,
+              "host and device must agree on the layout");
 #else
-_Static_assert(sizeof(dllm_sm90_params) == 320, "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_sm90_params) ==
+                   (312 + DLLM_FURTHER_BYTES(dllm_row_inputs) + 63) / 64 * 64,
+               "host and device must agree on the layout");
 #endif
 
 #endif

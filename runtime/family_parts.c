@@ -85,6 +85,17 @@ void dllm__define_request(dllm_kernel_spec *out, const dllm_problem *problem)
     define_request(out, dllm__statistics(problem), dllm__transforms(problem));
 }
 
+int dllm__extra_words(const dllm_problem *problem)
+{
+    const uint32_t statistics = dllm__statistics(problem);
+    int words = 0;
+    if (statistics & DLLM_STATISTIC_ENTROPY) words += 1;
+    if (statistics & DLLM_STATISTIC_SECOND) words += 2;
+    if (statistics & DLLM_STATISTIC_TARGET) words += 1;
+    if (statistics & DLLM_STATISTIC_GUMBEL) words += 3;
+    return words;
+}
+
 bool dllm__is_plain(const dllm_problem *problem)
 {
     return dllm__statistics(problem) == 0 && dllm__transforms(problem) == 0;
@@ -108,7 +119,7 @@ void dllm__combine_spec(dllm_kernel_spec *out, const dllm_problem *problem)
 }
 
 /* The extras lie behind the states of the rows of this call. */
-static dllm_row_inputs row_inputs(const dllm_plan *plan, const dllm_row_call *call, int64_t splits)
+dllm_row_inputs dllm__row_inputs(const dllm_plan *plan, const dllm_row_call *call, int64_t splits)
 {
     const dllm_problem *problem = &plan->problem;
     const bool kept = splits > 0 && has_extras(problem);
@@ -140,7 +151,7 @@ static dllm_row_inputs row_inputs(const dllm_plan *plan, const dllm_row_call *ca
 dllm_row_outputs dllm__row_outputs(const dllm_plan *plan, const dllm_row_call *call, int64_t splits)
 {
     return (dllm_row_outputs){
-        .inputs = row_inputs(plan, call, splits),
+        .inputs = dllm__row_inputs(plan, call, splits),
         .entropy = call->entropy,
         .second = call->second,
         .second_id = call->second_id,
@@ -234,7 +245,7 @@ dllm_status dllm__launch_head(const dllm_plan *plan, const dllm_plan_entry *entr
         .valid_vocab = (int32_t)problem->valid_vocab,
         .depth = (int32_t)problem->depth,
         .split_columns = entry->choice.split_columns,
-        .further = row_inputs(plan, call, entry->choice.splits),
+        .further = dllm__row_inputs(plan, call, entry->choice.splits),
     };
     grid.blocks = ceil_div(call->rows, rows_a_block) * entry->choice.splits;
     DLLM_TRY(dllm__launch(plan, entry->kernels[0], &grid, &params, stream));
@@ -282,7 +293,7 @@ dllm_status dllm__launch_sampler(const dllm_plan *plan, const dllm_plan_entry *e
         .columns = block->columns,
         .split_columns = entry->choice.split_columns,
         .continues = block->continues,
-        .further = row_inputs(plan, call, entry->choice.splits),
+        .further = dllm__row_inputs(plan, call, entry->choice.splits),
     };
     const dllm_grid grid = {block->rows * entry->choice.splits, DLLM_SAMPLER_THREADS, 0,
                             block->dependent};

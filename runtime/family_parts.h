@@ -40,6 +40,12 @@ void dllm__define_request(dllm_kernel_spec *out, const dllm_problem *problem);
 /** True if the problem asks for nothing beyond the base state of plain logits. */
 bool dllm__is_plain(const dllm_problem *problem);
 
+/** Words of 4 bytes that a state has beyond the base state (kernel_src/extra.cuh). */
+int dllm__extra_words(const dllm_problem *problem);
+
+/** What a head or sampler kernel reads for transforms and statistics. */
+dllm_row_inputs dllm__row_inputs(const dllm_plan *plan, const dllm_row_call *call, int64_t splits);
+
 /** A kernel that finishes rows, but for its file. */
 void dllm__finish_spec(dllm_kernel_spec *out, const char *entry, const dllm_problem *problem);
 

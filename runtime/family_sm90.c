@@ -20,6 +20,7 @@ enum {
     SIDE_ROWS = 192,   /* rows of a tile that three warpgroups share; two take turns with others */
     PAIR_STAGES = 5,   /* with fewer, two at a time leave the products waiting */
     UNIT_COLUMNS = 32, /* what starting a unit costs, beside one that is bound by products */
+    NARROW_VOCAB = 128,
     STATES_BYTES_MAX = 16 << 20,
     SPREAD_BYTES = 100 << 10, /* lets two blocks of combine on a multiprocessor */
     SPREAD_BLOCKS = 2
@@ -64,20 +65,27 @@ static int stage_bytes(const dllm_choice *choice, int64_t rows)
     return (hidden_rows(choice, rows) + choice->tile_vocab) * DLLM_SM90_LINE_BYTES;
 }
 
-static int shared_bytes_for(const dllm_choice *choice, int64_t rows)
+static unsigned groups(const dllm_choice *choice)
 {
-    return DLLM_SM90_RING_AT(choice->tile_rows) + choice->stages * stage_bytes(choice, rows);
+    return choice->tile_rows == SIDE_ROWS ? 3 : 2;
+}
+
+/* Where the ring begins: more statistics keep what a lane has of its rows before it. */
+static int ring_at(const dllm_problem *problem, const dllm_choice *choice)
+{
+    const int turns = groups(choice) == 2 ? 2 : 1;
+    return DLLM_SM90_RING_AT(choice->tile_rows, turns, dllm__extra_words(problem));
+}
+
+static int shared_bytes_for(const dllm_problem *problem, const dllm_choice *choice, int64_t rows)
+{
+    return ring_at(problem, choice) + choice->stages * stage_bytes(choice, rows);
 }
 
 static int shared_bytes(const dllm_problem *problem, const dllm_choice *choice, int kernel)
 {
     if (kernel == COMBINE) return SPREAD_BYTES;
-    return kernel == HEAD ? shared_bytes_for(choice, problem->rows_max) : 0;
-}
-
-static unsigned groups(const dllm_choice *choice)
-{
-    return choice->tile_rows == SIDE_ROWS ? 3 : 2;
+    return kernel == HEAD ? shared_bytes_for(problem, choice, problem->rows_max) : 0;
 }
 
 static int64_t row_tiles(const dllm_choice *choice, int64_t rows)
@@ -114,6 +122,17 @@ static dllm_status legal_operands(const dllm_problem *problem)
     return DLLM_OK;
 }
 
+/* Widest tile: in lanes of more rows a draw, or a transform, leaves no registers for accumulators of
+   192 columns. */
+static int vocab_most(const dllm_problem *problem, int tile_rows)
+{
+    const uint32_t of_rows = DLLM_TRANSFORM_TEMPERED | DLLM_TRANSFORM_ROW_TEMPERATURE |
+                             DLLM_TRANSFORM_ROW_KEY | DLLM_TRANSFORM_NOISE;
+    const bool folds_more =
+        dllm__statistics(problem) & DLLM_STATISTIC_GUMBEL || dllm__transforms(problem) & ~of_rows;
+    return folds_more && tile_rows > 64 ? NARROW_VOCAB : INT32_MAX;
+}
+
 static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
                          const dllm_choice *choice)
 {
@@ -126,6 +145,10 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
         return dllm__fail(
             DLLM_UNSUPPORTED, "sm90: %d stages need %d bytes of shared memory, the device has %d",
             choice->stages, shared_bytes(problem, choice, HEAD), device->shared_bytes_max);
+    if (choice->tile_vocab > vocab_most(problem, choice->tile_rows))
+        return dllm__fail(DLLM_UNSUPPORTED,
+                          "sm90: a tile of %d x %d has no registers for what is folded",
+                          choice->tile_rows, choice->tile_vocab);
     if (choice->split_columns > choice->tile_vocab * TERMS_MAX)
         return dllm__fail(DLLM_UNSUPPORTED, "sm90: a split of %d columns is above 1024 tiles",
                           choice->split_columns);
@@ -139,10 +162,11 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
 }
 
 /* As many stages as the shared memory holds. */
-static int most_stages(const dllm_choice *choice, const dllm_device *device, int64_t rows)
+static int most_stages(const dllm_problem *problem, const dllm_device *device,
+                       const dllm_choice *choice)
 {
-    const int room = device->shared_bytes_max - DLLM_SM90_RING_AT(choice->tile_rows);
-    return (int)smaller(room / stage_bytes(choice, rows), DLLM_SM90_STAGES_MAX);
+    const int room = device->shared_bytes_max - ring_at(problem, choice);
+    return (int)smaller(room / stage_bytes(choice, problem->rows_max), DLLM_SM90_STAGES_MAX);
 }
 
 /* One row tile is bound by reading the weight: equal shares in boxes. More are bound by products: whole
@@ -173,9 +197,9 @@ static void propose(const dllm_problem *problem, const dllm_device *device, dllm
     while (tile->rows_max < problem->rows_max)
         tile++;
     choice->tile_rows = tile->rows;
-    choice->tile_vocab = tile->vocab;
+    choice->tile_vocab = (int)smaller(tile->vocab, vocab_most(problem, tile->rows));
     choice->tile_depth = DLLM_SM90_STEP_DEPTH;
-    choice->stages = most_stages(choice, device, problem->rows_max);
+    choice->stages = most_stages(problem, device, choice);
     choose_splits(problem, device, choice);
 }
 
@@ -190,6 +214,7 @@ static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_
         dllm__kernel_define(&out[HEAD], "DLLM_GROUPS", groups(choice));
         dllm__kernel_define(&out[HEAD], "DLLM_TAKE_TURNS", 0);
     }
+    dllm__define_request(&out[HEAD], problem);
     dllm__combine_spec(&out[COMBINE], problem);
     return 2 + dllm__packed_spec(&out[GATHER], problem);
 }
@@ -245,11 +270,12 @@ static dllm_status run_head(const dllm_plan *plan, const dllm_plan_entry *entry,
         .hidden_rows = hidden_rows(choice, call->rows),
         .stages = choice->stages,
         .pairs = in_pairs(choice, call->rows),
+        .further = dllm__row_inputs(plan, call, choice->splits),
     };
     const int64_t units = row_tiles(choice, call->rows) * params.splits;
     const dllm_grid grid = {smaller(units, plan->context->device.multiprocessors),
-                            DLLM_SM90_THREADS(groups(choice)), shared_bytes_for(choice, call->rows),
-                            false};
+                            DLLM_SM90_THREADS(groups(choice)),
+                            shared_bytes_for(&plan->problem, choice, call->rows), false};
     DLLM_TRY(encode_maps(&params, plan, call));
     return dllm__launch(plan, entry->kernels[HEAD], &grid, &params, stream);
 }
@@ -298,7 +324,7 @@ static const dllm_space space = {
 const dllm_family dllm__family_sm90 = {
     .name = "sm90",
     .operation = DLLM_OPERATION_HEAD,
-    .able = &dllm__able_plain,
+    .able = &dllm__able_folded,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,

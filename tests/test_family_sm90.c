@@ -59,7 +59,7 @@ static void load_kernels(dllm_plan_entry *entry)
 }
 
 /* A plan as prepare makes it, but for its kernels. */
-static void make_plan(int64_t rows_max, uint32_t inputs)
+static void make_plan_of(uint32_t outputs, int64_t rows_max, uint32_t inputs)
 {
     dllm_head_options options = DLLM_HEAD_OPTIONS_INIT;
     dllm_plan_entry *entry = &plan.entries[0];
@@ -72,7 +72,8 @@ static void make_plan(int64_t rows_max, uint32_t inputs)
     options.depth = DEPTH;
     options.rows_max = rows_max;
     options.hidden_type = options.weight_type = DLLM_BF16;
-    options.outputs = DLLM_OUT_ARGMAX;
+    options.outputs = outputs;
+    options.temperature = 1;
     options.inputs = inputs;
     plan = (dllm_plan){.context = &context, .entry_count = 1};
     ck_assert_int_eq(dllm__head_problem(&plan.problem, &options), DLLM_OK);
@@ -82,6 +83,11 @@ static void make_plan(int64_t rows_max, uint32_t inputs)
     ck_assert_int_eq(dllm__family_sm90.legal(&plan.problem, &context.device, &entry->choice),
                      DLLM_OK);
     load_kernels(entry);
+}
+
+static void make_plan(int64_t rows_max, uint32_t inputs)
+{
+    make_plan_of(DLLM_OUT_ARGMAX, rows_max, inputs);
 }
 
 static dllm_row_call call_of(int64_t rows)
@@ -135,9 +141,32 @@ START_TEST(the_ring_fits)
     const int stage = (seen.params.hidden_rows + choice->tile_vocab) * DLLM_SM90_LINE_BYTES;
     ck_assert_int_ge(seen.params.stages, 2);
     ck_assert_int_le(seen.params.stages, DLLM_SM90_STAGES_MAX);
-    ck_assert_uint_eq(seen.head.shared_bytes, (unsigned)(DLLM_SM90_RING_AT(choice->tile_rows) +
-                                                         seen.params.stages * stage));
+    ck_assert_uint_eq(
+        seen.head.shared_bytes,
+        (unsigned)(DLLM_SM90_RING_AT(choice->tile_rows, choice->tile_rows == 192 ? 1 : 2, 0) +
+                   seen.params.stages * stage));
     ck_assert_uint_le(seen.head.shared_bytes, (unsigned)context.device.shared_bytes_max);
+}
+END_TEST
+
+/* What lanes keep of more statistics lies before the ring, which loses a stage or two by it. */
+START_TEST(the_ring_fits_beside_more_statistics)
+{
+    enum { WORDS = 6 }; /* entropy, second, draw */
+    const int64_t rows = row_counts[_i];
+    make_plan_of(DLLM_OUT_ENTROPY | DLLM_OUT_MARGIN | DLLM_OUT_GUMBEL_ID, rows, 0);
+    const dllm_row_call call = call_of(rows);
+    run(&call);
+    const dllm_choice *choice = &plan.entries[0].choice;
+    const int turns = choice->tile_rows == 192 ? 1 : 2;
+    const int stage = (seen.params.hidden_rows + choice->tile_vocab) * DLLM_SM90_LINE_BYTES;
+    ck_assert_int_ge(seen.params.stages, 4);
+    ck_assert_int_le(choice->tile_rows > 64 ? choice->tile_vocab : 0, 128);
+    ck_assert_uint_eq(seen.head.shared_bytes,
+                      (unsigned)(DLLM_SM90_RING_AT(choice->tile_rows, turns, WORDS) +
+                                 seen.params.stages * stage));
+    ck_assert_uint_le(seen.head.shared_bytes, (unsigned)context.device.shared_bytes_max);
+    ck_assert_ptr_nonnull(seen.params.further.extras);
 }
 END_TEST
 
@@ -237,6 +266,7 @@ int main(void)
     TCase *group = tcase_create("run");
     tcase_add_loop_test(group, units_cover_rows_and_columns, 0, ROW_COUNTS);
     tcase_add_loop_test(group, the_ring_fits, 0, ROW_COUNTS);
+    tcase_add_loop_test(group, the_ring_fits_beside_more_statistics, 0, ROW_COUNTS);
     tcase_add_test(group, maps_are_those_of_the_operands);
     tcase_add_test(group, fewer_rows_make_smaller_boxes);
     tcase_add_test(group, gathered_rows_are_packed_behind_the_states);
