@@ -10,6 +10,9 @@
 enum { STAGES_MAX = 32, WAVES_MAX = 4, SPLITS_KEPT = 6, TARGETS_MAX = 64 };
 static const double hopeless = 2.0; /* times the best estimate */
 
+/* What a choice may ask the caller for, unless the rule of thumb does too. */
+static const size_t workspace_most = (size_t)16 << 20, workspace_most_chunked = (size_t)64 << 20;
+
 typedef struct enumeration {
     dllm_candidate *out;
     int count;
@@ -74,6 +77,16 @@ static void add(enumeration *all, const dllm_candidate *candidate)
     if (!is_listed(all->out, all->count, &candidate->choice)) all->out[all->count++] = *candidate;
 }
 
+/* Splits that gain a per cent are not worth any amount of memory. */
+static bool is_modest(const enumeration *all, const dllm_choice *choice)
+{
+    const dllm_choice *rule = &all->out[0].choice;
+    const size_t of_rule = rule->family->workspace_bytes(all->problem, rule);
+    const size_t most = choice->family->space->chunked ? workspace_most_chunked : workspace_most;
+    const size_t bytes = choice->family->workspace_bytes(all->problem, choice);
+    return bytes + DLLM_WORKSPACE_ALIGNMENT <= most || bytes <= of_rule;
+}
+
 /* The legal splits of a tile with its stages, the best few by estimate; returns how many. */
 static int add_splits(enumeration *all, const dllm_choice *tile)
 {
@@ -85,7 +98,9 @@ static int add_splits(enumeration *all, const dllm_choice *tile)
         dllm_choice choice = *tile;
         set_splits(&choice, split_space(all, tile), targets[i]);
         if (is_listed(found, count, &choice)) continue;
-        if (dllm__check_choice(&choice, all->problem, all->device) != DLLM_OK) continue;
+        if (dllm__check_choice(&choice, all->problem, all->device) != DLLM_OK ||
+            !is_modest(all, &choice))
+            continue;
         found[count++] = (dllm_candidate){
             .choice = choice, .estimate_us = dllm__estimate_us(all->problem, all->device, &choice)};
     }

@@ -167,6 +167,24 @@ START_TEST(without_cublas_there_are_no_chunks)
 }
 END_TEST
 
+/* Whatever wins, a caller allocates no more than the bound, or than for the rule of thumb. */
+START_TEST(the_workspace_of_all_is_bounded)
+{
+    const dllm_device device = typical(archs[_i]);
+    const dllm_problem problem = head(126464, 4096, 16384, DLLM_BF16);
+    int count = 0;
+    ck_assert_int_eq(dllm__candidates(list, &count, &problem, &device), DLLM_OK);
+    const size_t of_rule = list[0].choice.family->workspace_bytes(&problem, &list[0].choice);
+    for (int i = 1; i < count; i++) {
+        const dllm_choice *choice = &list[i].choice;
+        const size_t bytes = choice->family->workspace_bytes(&problem, choice);
+        const size_t most = (size_t)(choice->family->space->chunked ? 64 : 16) << 20;
+        ck_assert_msg(bytes <= most || bytes <= of_rule, "%s, %d splits: %zu bytes",
+                      choice->family->name, choice->splits, bytes);
+    }
+}
+END_TEST
+
 /* ---- the check that stored choices pass ---- */
 
 static dllm_choice legal_choice(const dllm_problem *problem, const dllm_device *device)
@@ -289,6 +307,7 @@ int main(void)
     tcase_add_test(group, the_llada_head_needs_few_kernels);
     tcase_add_test(group, the_hopeless_is_left_out);
     tcase_add_test(group, without_cublas_there_are_no_chunks);
+    tcase_add_loop_test(group, the_workspace_of_all_is_bounded, 0, ARCHS);
     suite_add_tcase(suite, group);
     group = tcase_create("check");
     tcase_add_test(group, a_choice_outside_the_space_is_refused);

@@ -3,6 +3,7 @@
 
 #include "fake_driver.h"
 #include "row_params.h"
+#include "status.h"
 
 #include <signal.h>
 #include <string.h>
@@ -54,4 +55,10 @@ void timed_device_start(void)
     fake_driver_set_attribute(DLLM_CU_ATTRIBUTE_L2_BYTES, 1 << 20);
     fake_driver_on_launch(answer, NULL);
     fake_driver_on_time(time_of, NULL);
+}
+
+dllm_status __wrap_dllm__cublas_open(dllm_cublas *out)
+{
+    (void)out;
+    return dllm__fail(DLLM_LIBRARY_MISSING, "cuBLAS is not here");
 }

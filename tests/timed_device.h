@@ -1,8 +1,12 @@
 /*
  * timed_device.h - the fake driver as a device for tuners: a time for each head, one answer for all
+ *
+ * For tests linked with -Wl,--wrap=dllm__driver_open,--wrap=dllm__cublas_open: there is no cuBLAS.
  */
 #ifndef TIMED_DEVICE_H
 #define TIMED_DEVICE_H
+
+#include "cublas.h"
 
 #include <stdbool.h>
 
@@ -22,5 +26,8 @@ void timed_device_reset(void);
 
 /** Starts the fake driver with a small L2 and these answers and times: a process begins. */
 void timed_device_start(void);
+
+/* NOLINTNEXTLINE(readability-identifier-naming): the linker's name */
+dllm_status __wrap_dllm__cublas_open(dllm_cublas *out);
 
 #endif

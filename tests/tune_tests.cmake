@@ -6,7 +6,7 @@ endif()
 dllm_test(test_candidates LABEL unit SOURCES test_candidates.c)
 dllm_test(test_search LABEL unit SOURCES test_search.c)
 dllm_test(test_tuning LABEL unit SOURCES test_tuning.c timed_device.c fake_driver.c scratch.c
-  LIBRARIES -Wl,--wrap=dllm__driver_open)
+  LIBRARIES -Wl,--wrap=dllm__driver_open,--wrap=dllm__cublas_open)
 add_dependencies(test_tuning fake_nvrtc dllm-jit)
 dllm_test(test_tuned LABEL unit SOURCES test_tuned.c)
 dllm_test(test_plan_file LABEL unit SOURCES test_plan_file.c cache_fixture.c scratch.c)
@@ -16,7 +16,7 @@ set(tune ${PROJECT_SOURCE_DIR}/tools/tune)
 dllm_test(test_tune_search LABEL unit
   SOURCES test_tune_search.c timed_device.c fake_driver.c scratch.c ${tune}/tune_search.c
     ${tune}/tune_shapes.c ${tune}/tune_results.c ${tune}/tune_report.c ${tune}/tune_targets.c
-  LIBRARIES -Wl,--wrap=dllm__driver_open PkgConfig::JANSSON)
+  LIBRARIES -Wl,--wrap=dllm__driver_open,--wrap=dllm__cublas_open PkgConfig::JANSSON)
 target_include_directories(test_tune_search PRIVATE ${tune})
 add_dependencies(test_tune_search fake_nvrtc dllm-jit)
 dllm_test(gpu_tune LABEL gpu TIMEOUT 900 SOURCES gpu_tune.c scratch.c)
