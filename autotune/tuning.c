@@ -253,7 +253,7 @@ static bool is_known(dllm_context *context, const dllm_problem *problem)
     dllm_device device = context->device;
     dllm_tuned tuned;
     if (dllm__context_enter(context) != DLLM_OK) return false;
-    const bool known = dllm__tuned_find(&tuned, context, problem, &device);
+    const bool known = dllm__tuned_find(&tuned, context, problem, &device) && !tuned.is_builtin;
     dllm__context_leave(context);
     return known;
 }
@@ -263,7 +263,9 @@ void dllm__tune_missing(dllm_context *context, const dllm_problem *problem)
     int64_t rows[DLLM_PLAN_ENTRIES_MAX];
     const bool patient = problem->prepare & DLLM_PREPARE_PATIENT;
     const double started_ms = now_ms(), limit_ms = problem->time_limit_ms;
-    if (context->device.is_cpu || !dllm__may_be_tuned(problem)) return;
+    if (context->device.is_cpu || !dllm__may_be_tuned(problem) ||
+        problem->prepare & DLLM_PREPARE_DETERMINISTIC)
+        return;
     const int buckets = dllm__row_buckets(rows, problem);
     for (int i = 0; i < buckets; i++) {
         dllm_problem bucket = *problem;

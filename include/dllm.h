@@ -152,7 +152,7 @@ enum {
     DLLM_PREPARE_PATIENT = 1 << 1,    /* the same with a wider search */
     DLLM_PREPARE_CACHE_ONLY = 1 << 2, /* never compile: DLLM_NOT_CACHED instead */
     DLLM_PREPARE_NO_DISK = 1 << 3,    /* neither read nor write the cache folder */
-    DLLM_PREPARE_DETERMINISTIC = 1 << 4 /* no measured choices, the built-in rules alone */
+    DLLM_PREPARE_DETERMINISTIC = 1 << 4 /* nothing measured here: built-in table and rules alone */
 };
 
 /* ---- context --------------------------------------------------------------------------------- */
@@ -298,7 +298,7 @@ typedef struct dllm_plan_information {
     char family[24];        /* cpu, naive, tiled, mma, sm90, gemm_chunk; sampler: cpu, stream */
     char kernel_source[16]; /* "memory", "disk" (the user's folder), "system" (a read-only one),
                                "compiled", "none": of the main kernel */
-    char choice_source[16]; /* "asked" by name, "tuned" by measuring, or "rule" of thumb */
+    char choice_source[16]; /* "asked", "tuned" here, from the "table", or "rule" of thumb */
     char why[192];          /* one line: the reason for the choice */
     int32_t tile_rows;      /* rows of a tile */
     int32_t tile_vocab;     /* vocabulary columns of a tile */

@@ -168,7 +168,7 @@ static dllm_status choose_one(dllm_choice *out, dllm_plan *plan, const dllm_prob
     if (measured && dllm__tuned_find(&tuned, plan->context, problem, device)) {
         *out = tuned.choice;
         plan->is_tuned = true;
-        tell_source(plan, "tuned");
+        tell_source(plan, tuned.is_builtin ? "table" : "tuned");
         (void)snprintf(information->why, sizeof information->why,
                        "measured for up to %lld rows: %.1f us, the rule of thumb %.1f us",
                        (long long)dllm__row_bucket(problem->rows_max), tuned.median_us,

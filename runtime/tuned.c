@@ -3,6 +3,7 @@
 
 #include "plan_file.h"
 #include "status.h"
+#include "tuned_table.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -49,8 +50,7 @@ void dllm__tuned_list_destroy(dllm_tuned_list *list)
 bool dllm__may_be_tuned(const dllm_problem *problem)
 {
     return !problem->family[0] && problem->operation != DLLM_OPERATION_MERGE &&
-           !(problem->behaviour & DLLM_BATCH_INVARIANT) &&
-           !(problem->prepare & DLLM_PREPARE_DETERMINISTIC) && problem->rows_max > 0;
+           !(problem->behaviour & DLLM_BATCH_INVARIANT) && problem->rows_max > 0;
 }
 
 void dllm__tuned_problem(dllm_problem *out, const dllm_problem *asked)
@@ -176,6 +176,31 @@ static bool publish(const dllm_context *context, const char *key, const dllm_tun
 
 /* ---- found, kept ---- */
 
+/* Measured on this device: known to this context, or on disk. */
+static bool find_measured(dllm_tuned *out, const dllm_context *context, const char *key,
+                          const dllm_problem *problem)
+{
+    if (problem->prepare & DLLM_PREPARE_DETERMINISTIC) return false;
+    if (find_in_memory(out, context->tuned, key)) return true;
+    if (!uses_disk(context->tuned, problem) || !find_on_disk(out, context, key, problem->operation))
+        return false;
+    (void)keep_in_memory(context->tuned, key, out);
+    return true;
+}
+
+static bool is_usable(const dllm_tuned *tuned, dllm_context *context, const dllm_problem *problem,
+                      dllm_device *device)
+{
+    if (tuned->choice.family->space->chunked && !device->has_cublas)
+        device->has_cublas = dllm__context_cublas(context) == DLLM_OK;
+    const bool legal = dllm__check_choice(&tuned->choice, problem, device) == DLLM_OK;
+    if (!legal)
+        dllm__log(&context->log, "tuned choice for %lld rows is not used: %s",
+                  (long long)problem->rows_max, dllm_last_error());
+    dllm__clear_error();
+    return legal;
+}
+
 bool dllm__tuned_find(dllm_tuned *out, dllm_context *context, const dllm_problem *problem,
                       dllm_device *device)
 {
@@ -184,20 +209,11 @@ bool dllm__tuned_find(dllm_tuned *out, dllm_context *context, const dllm_problem
     if (device->is_cpu || !dllm__may_be_tuned(problem)) return false;
     dllm__tuned_problem(&tuned, problem);
     dllm__tuned_key(key, &tuned, device);
-    if (!find_in_memory(out, context->tuned, key)) {
-        if (!uses_disk(context->tuned, problem) ||
-            !find_on_disk(out, context, key, problem->operation))
-            return false;
-        (void)keep_in_memory(context->tuned, key, out);
-    }
-    if (out->choice.family->space->chunked && !device->has_cublas)
-        device->has_cublas = dllm__context_cublas(context) == DLLM_OK;
-    const bool legal = dllm__check_choice(&out->choice, problem, device) == DLLM_OK;
-    if (!legal)
-        dllm__log(&context->log, "tuned choice for %lld rows is not used: %s",
-                  (long long)problem->rows_max, dllm_last_error());
-    dllm__clear_error();
-    return legal;
+    if (find_measured(out, context, key, problem) && is_usable(out, context, problem, device))
+        return true;
+    if (!dllm__tuned_table_find(out, dllm__builtin_plans, key, problem->operation)) return false;
+    out->is_builtin = true;
+    return is_usable(out, context, problem, device);
 }
 
 dllm_status dllm__tuned_keep(dllm_context *context, const dllm_problem *problem,

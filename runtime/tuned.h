@@ -16,6 +16,7 @@ typedef struct dllm_tuned {
     double median_us;
     double spread_us;  /* median absolute deviation */
     double default_us; /* of the rule of thumb's choice in the same run; 0 if it could not run */
+    bool is_builtin;   /* measured elsewhere, for the library itself (tuned_table.h) */
 } dllm_tuned;
 
 typedef struct dllm_tuned_list dllm_tuned_list;
@@ -24,7 +25,7 @@ dllm_status dllm__tuned_list_create(dllm_tuned_list **out);
 /** Takes NULL. */
 void dllm__tuned_list_destroy(dllm_tuned_list *list);
 
-/** True if a problem's choice may come from measurements at all. */
+/** True if a problem has a choice that a measurement may make. */
 bool dllm__may_be_tuned(const dllm_problem *problem);
 
 /**
@@ -46,7 +47,8 @@ void dllm__tuned_text(char out[DLLM_TUNED_TEXT_BYTES], const dllm_tuned *tuned);
 dllm_status dllm__tuned_parse(dllm_tuned *out, const char *text, dllm_operation operation);
 
 /**
- * Finds the tuned choice of a problem: in this context, then on disk.
+ * Finds the tuned choice of a problem: in this context, on disk, in the library's own table; with
+ * DLLM_PREPARE_DETERMINISTIC in the table alone.
  * device   has_cublas is set when the choice needs cuBLAS and it could be opened. CUDA is current.
  */
 bool dllm__tuned_find(dllm_tuned *out, dllm_context *context, const dllm_problem *problem,

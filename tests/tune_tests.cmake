@@ -10,6 +10,10 @@ dllm_test(test_tuning LABEL unit SOURCES test_tuning.c timed_device.c fake_drive
 add_dependencies(test_tuning fake_nvrtc dllm-jit)
 dllm_test(test_tuned LABEL unit SOURCES test_tuned.c)
 dllm_test(test_plan_file LABEL unit SOURCES test_plan_file.c cache_fixture.c scratch.c)
+dllm_test(test_tuned_table LABEL unit
+  SOURCES test_tuned_table.c timed_device.c fake_driver.c scratch.c
+  LIBRARIES -Wl,--wrap=dllm__driver_open,--wrap=dllm__cublas_open)
+add_dependencies(test_tuned_table fake_nvrtc dllm-jit)
 
 # The subcommand with its own folder of the cache and a device that takes what time it is told.
 set(tune ${PROJECT_SOURCE_DIR}/tools/tune)

@@ -140,7 +140,8 @@ static bool is_known(const search_job *job, const dllm_problem *problem)
     dllm_device device = job->context->device;
     dllm_tuned tuned;
     if (!job->options->resume || dllm__context_enter(job->context) != DLLM_OK) return false;
-    const bool known = dllm__tuned_find(&tuned, job->context, problem, &device);
+    const bool known =
+        dllm__tuned_find(&tuned, job->context, problem, &device) && !tuned.is_builtin;
     dllm__context_leave(job->context);
     return known;
 }
