@@ -668,6 +668,78 @@ typedef struct dllm_block_keys {
 DLLM_API dllm_status dllm_decode_select(uint8_t *chosen, const dllm_selection *selection,
                                         const dllm_block_keys *keys);
 
+/** What the positions of a block are ordered by. */
+typedef enum dllm_key_name {
+    DLLM_KEY_CONFIDENCE = 0,
+    DLLM_KEY_MARGIN = 1,
+    DLLM_KEY_NEG_ENTROPY = 2, /* the least uncertain first */
+    DLLM_KEY_ENTROPY = 3      /* the most uncertain first */
+} dllm_key_name;
+
+typedef struct dllm_key_options {
+    size_t struct_size;
+    dllm_key_name name;
+    int32_t round_bf16;    /* 1: keys are rounded to bf16 before they are compared */
+    int32_t excludes_mask; /* 1: a position whose token is mask_id is not eligible */
+    int32_t late_count;    /* 0 .. 64 */
+    int64_t mask_id;
+    const int64_t *late; /* (late_count) ids whose positions come last: key -INFINITY */
+} dllm_key_options;
+
+/** Outputs of the rows of a block, one a position; host memory. */
+typedef struct dllm_key_rows {
+    size_t struct_size;
+    int64_t positions;       /* 0 .. 8192 */
+    const int64_t *token;    /* (positions) what would be committed */
+    const float *confidence; /* (positions) its probability; a key alone, like the next two */
+    const float *margin;     /* (positions) */
+    const float *entropy;    /* (positions) */
+    const uint32_t *flags;   /* (positions) DLLM_FLAG_ bits; NULL: no row has any */
+} dllm_key_rows;
+
+/**
+ * The keys of a block's positions, as dllm_decode_select takes them.
+ * key     (positions) out; NaN where the row is not usable
+ * usable  (positions) out: 0 where the row is NONFINITE, EMPTY or ROW, or its token is excluded
+ * Status  DLLM_INVALID_ARGUMENT  a parameter is out of range, a pointer that is needed is NULL
+ */
+DLLM_API dllm_status dllm_decode_keys(float *key, uint8_t *usable, const dllm_key_options *options,
+                                      const dllm_key_rows *rows);
+
+/** How a step leaves a block. */
+typedef enum dllm_block_state {
+    DLLM_BLOCK_RUNNING = 0,
+    DLLM_BLOCK_DONE = 1,        /* no mask is left */
+    DLLM_BLOCK_NO_PROGRESS = 2, /* nothing was committed by a selection that has to */
+    DLLM_BLOCK_UNUSABLE_ROW = 3 /* nothing was, and no mask that is left has a usable row */
+} dllm_block_state;
+
+/** What a step commits to a block; host memory. */
+typedef struct dllm_commit {
+    size_t struct_size;
+    int64_t positions;          /* 0 .. 8192 */
+    const uint8_t *chosen;      /* (positions) as dllm_decode_select wrote it */
+    const int64_t *token;       /* (positions) */
+    const uint32_t *flags;      /* (positions) DLLM_FLAG_ bits; NULL: no row has any */
+    int64_t mask_id;            /* a token that is the mask id is not committed */
+    dllm_select_name selection; /* the one that chose: does it have to commit something? */
+} dllm_commit;
+
+typedef struct dllm_commit_result {
+    size_t struct_size;
+    int64_t committed;
+    int64_t masks; /* left in the block */
+    dllm_block_state state;
+} dllm_commit_result;
+
+/**
+ * Commits the chosen tokens in place. Only masked positions with usable rows are ever written.
+ * ids      (positions) of the block
+ * Status   DLLM_INVALID_ARGUMENT  a parameter is out of range, a pointer is NULL; nothing is written
+ */
+DLLM_API dllm_status dllm_decode_commit(dllm_commit_result *out, int64_t *ids,
+                                        const dllm_commit *commit);
+
 /** How many positions each step of a block commits. */
 typedef struct dllm_schedule {
     size_t struct_size;

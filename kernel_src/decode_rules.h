@@ -17,6 +17,9 @@
 #define DLLM_RULE static inline
 #endif
 
+/** Most positions of a block: selection sorts them in shared memory. */
+enum { DLLM_BLOCK_POSITIONS_MAX = 8192 };
+
 /* ---- selection ---------------------------------------------------------------------------- */
 
 enum {
@@ -192,6 +195,74 @@ DLLM_RULE int32_t dllm_select(const dllm_select_rule *rule, const dllm_select_ro
 DLLM_RULE int32_t dllm_is_data_driven(const dllm_select_rule *rule)
 {
     return rule->name != DLLM_SELECT_TOP_K && rule->name != DLLM_SELECT_SEQUENTIAL;
+}
+
+/* ---- keys --------------------------------------------------------------------------------- */
+
+enum { DLLM_SCORE_CONFIDENCE, DLLM_SCORE_MARGIN, DLLM_SCORE_NEG_ENTROPY, DLLM_SCORE_ENTROPY };
+
+/** What a position is ordered by. */
+typedef struct dllm_key_rule {
+    int32_t score;         /* DLLM_SCORE_... */
+    int32_t round_bf16;    /* 1: to the nearest bf16, ties to even */
+    int32_t excludes_mask; /* 1: a position whose token is the mask id is not eligible */
+    int32_t late_count;
+    int64_t mask_id;
+    const int64_t *late; /* (late_count) ids whose positions come last, and are committed at last */
+} dllm_key_rule;
+
+/** A position's statistics; those of other scores are not looked at. */
+typedef struct dllm_key_row {
+    int64_t token;
+    float confidence;
+    float margin;
+    float entropy;
+    uint32_t unusable; /* flags that keep a row from being committed; 0: none */
+} dllm_key_row;
+
+/* Finite values alone: a NaN may leave as another number. */
+DLLM_RULE float dllm_nearest_bf16(float value)
+{
+    union {
+        float number;
+        uint32_t bits;
+    } view;
+    view.number = value;
+    view.bits += 0x7fffu + (view.bits >> 16 & 1u);
+    view.bits &= 0xffff0000u;
+    return view.number;
+}
+
+/** The key of a position whose row is usable. */
+DLLM_RULE float dllm_position_key(const dllm_key_rule *rule, const dllm_key_row *row)
+{
+    float key = row->confidence;
+    for (int32_t i = 0; i < rule->late_count; i++)
+        if (rule->late[i] == row->token) return -INFINITY;
+    if (rule->score == DLLM_SCORE_MARGIN) key = row->margin;
+    if (rule->score == DLLM_SCORE_ENTROPY) key = row->entropy;
+    if (rule->score == DLLM_SCORE_NEG_ENTROPY) key = -row->entropy;
+    return rule->round_bf16 ? dllm_nearest_bf16(key) : key;
+}
+
+/** 1 if a position may be chosen. */
+DLLM_RULE int32_t dllm_position_is_usable(const dllm_key_rule *rule, const dllm_key_row *row)
+{
+    return !row->unusable && !(rule->excludes_mask && row->token == rule->mask_id);
+}
+
+/* ---- what a step leaves ------------------------------------------------------------------- */
+
+enum { DLLM_LEFT_RUNNING, DLLM_LEFT_DONE, DLLM_LEFT_NO_PROGRESS, DLLM_LEFT_UNUSABLE_ROW };
+
+/** How a block stands after a step with `masks` masks left, `usable` of them with a usable row. */
+DLLM_RULE int32_t dllm_left_by(int64_t committed, int64_t masks, int64_t usable,
+                               int32_t is_data_driven)
+{
+    if (masks == 0) return DLLM_LEFT_DONE;
+    if (committed > 0) return DLLM_LEFT_RUNNING;
+    if (usable == 0) return DLLM_LEFT_UNUSABLE_ROW;
+    return is_data_driven ? DLLM_LEFT_NO_PROGRESS : DLLM_LEFT_RUNNING;
 }
 
 /* ---- schedules ---------------------------------------------------------------------------- */

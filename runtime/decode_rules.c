@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { POSITIONS_MAX = 8192, EOS_MAX = 64, STEPS_MAX = 1 << 20 };
+enum { EOS_MAX = 64, STEPS_MAX = 1 << 20 };
 
 _Static_assert((int)DLLM_SELECTION_HIERARCHY == (int)DLLM_SELECT_HIERARCHY &&
                    (int)DLLM_SELECTION_TOP_K == (int)DLLM_SELECT_TOP_K,
@@ -28,9 +28,9 @@ typedef struct sorted_key {
 } sorted_key;
 
 typedef struct selection_scratch {
-    sorted_key sorted[POSITIONS_MAX];
-    int32_t order[POSITIONS_MAX];
-    float key[POSITIONS_MAX];
+    sorted_key sorted[DLLM_BLOCK_POSITIONS_MAX];
+    int32_t order[DLLM_BLOCK_POSITIONS_MAX];
+    float key[DLLM_BLOCK_POSITIONS_MAX];
 } selection_scratch;
 
 static int by_key(const void *left, const void *right)
@@ -63,7 +63,7 @@ static dllm_status check_selection(const dllm_selection *selection)
 static dllm_status check_keys(const dllm_block_keys *keys, const dllm_selection *selection)
 {
     const bool bounded = selection->name == DLLM_SELECTION_ENTROPY_BOUND;
-    DLLM_TRY(dllm__check_range("positions", keys->positions, 0, POSITIONS_MAX));
+    DLLM_TRY(dllm__check_range("positions", keys->positions, 0, DLLM_BLOCK_POSITIONS_MAX));
     if (keys->positions == 0) return DLLM_OK;
     if (!keys->masked) return dllm__fail(DLLM_INVALID_ARGUMENT, "masked is NULL");
     if (!keys->key && (selection->by_key || !bounded))

@@ -32,6 +32,11 @@ cat >"$folder/chosen.json" <<'END'
 {"cases": [{"id": "one", "kind": "select", "tier": "A", "runs": [
   {"confidence": [0.5, 0.25], "rule": {"name": "top_k", "k": 1}, "expected": {"selected": [1]}}]}]}
 END
+cat >"$folder/stalled.json" <<'END'
+{"cases": [{"id": "one", "kind": "step", "tier": "A", "runs": [
+  {"logits": [[0, 1]], "mask_id": 1, "mask_rule": "allow", "rule": {"name": "threshold"},
+   "expected": {"tokens": [1], "selected": [0], "status": "done"}}]}]}
+END
 sed 's/"argmax": 1/"argmax": 0/' "$folder/right.json" >"$folder/wrong.json"
 sed 's/"logits": \[1, 2\]/"logits": [1]/' "$folder/right.json" >"$folder/short.json"
 
@@ -46,6 +51,10 @@ expect 1 'a command is missing'
 expect 1 'command "columns" is not rows or decode' columns "$cases"
 expect 0 ' passed, 0 failed, ' decode "${cases%row_cases.json}decode_cases.json"
 expect 0 '^PASS factor_selection$' decode "${cases%row_cases.json}decode_cases.json" --tier A
+expect 0 '^PASS predicted_mask_id$' decode "${cases%row_cases.json}decode_cases.json"
+expect 0 '^PASS argmax_tie_and_vocab_shard_merge$' decode "${cases%row_cases.json}decode_cases.json"
+expect 0 '^SKIP cfg: needs guidance$' decode "${cases%row_cases.json}decode_cases.json"
+expect 2 '^FAIL one: run 0: status no_progress, wanted done$' decode "$folder/stalled.json"
 expect 2 '^FAIL one: run 0: selected \[0\], wanted \[1\]$' decode "$folder/chosen.json"
 expect 1 '--tier "D" is not A, B or C' decode "$cases" --tier D
 expect 1 'no case file is given' rows

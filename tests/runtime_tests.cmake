@@ -39,6 +39,7 @@ endif()
 dllm_test(test_tensor_map LABEL unit SOURCES test_tensor_map.c fake_driver.c)
 dllm_test(test_family_sm90 LABEL unit SOURCES test_family_sm90.c fake_driver.c)
 dllm_test(test_problem LABEL unit SOURCES test_problem.c)
+dllm_test(test_decode_keys LABEL unit SOURCES test_decode_keys.c)
 dllm_test(test_decode_rules LABEL unit SOURCES test_decode_rules.c)
 dllm_test(test_families LABEL unit SOURCES test_families.c)
 

@@ -3,6 +3,8 @@
 
 #include "decode_fields.h"
 #include "decode_filtering.h"
+#include "decode_rows.h"
+#include "decode_stepping.h"
 
 #include <math.h>
 #include <string.h>
@@ -47,7 +49,7 @@ static bool run_schedule(decode_checker *checker, const json_t *run, const json_
 
 /* ---- select ------------------------------------------------------------------------------- */
 
-static bool read_selection(dllm_selection *out, const json_t *rule, dllm_message *why)
+bool decode_selection_read(dllm_selection *out, const json_t *rule, dllm_message *why)
 {
     static const char *const names[] = {"top_k",      "threshold",     "factor",    "dynamic",
                                         "sequential", "entropy_bound", "hierarchy", NULL};
@@ -85,7 +87,7 @@ static bool run_select(decode_checker *checker, const json_t *run, const json_t 
     const bool has_entropy = field_numbers(&entropy, run, "entropy");
     const field_list *list = has_keys ? &confidence : &entropy;
     if (!has_keys && !has_entropy) return DLLM_REFUSE(why, "neither confidence nor entropy");
-    if (!read_selection(&selection, json_object_get(run, "rule"), why)) return false;
+    if (!decode_selection_read(&selection, json_object_get(run, "rule"), why)) return false;
     for (int q = 0; q < list->count; q++) {
         masked[q] = (uint8_t)(isnan(list->values[q]) ? 0 : 1);
         keys[q] = (float)list->values[q];
@@ -183,11 +185,10 @@ static bool run_gather(decode_checker *checker, const json_t *run, const json_t 
 static const struct kind {
     const char *name;
     bool (*run)(decode_checker *, const json_t *, const json_t *, dllm_message *);
-} kinds[] = {{"schedule", run_schedule},
-             {"select", run_select},
-             {"filter", decode_filtering_run},
-             {"eos", run_eos},
-             {"gather", run_gather}};
+} kinds[] = {
+    {"schedule", run_schedule},    {"rows", decode_rows_run},        {"select", run_select},
+    {"step", decode_stepping_run}, {"filter", decode_filtering_run}, {"eos", run_eos},
+    {"gather", run_gather}};
 
 static const struct kind *find_kind(const json_t *from)
 {
@@ -195,6 +196,13 @@ static const struct kind *find_kind(const json_t *from)
     for (size_t i = 0; name && i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(kinds[i].name, name) == 0) return &kinds[i];
     return NULL;
+}
+
+static bool has_guidance(const json_t *runs)
+{
+    for (size_t i = 0; i < json_array_size(runs); i++)
+        if (json_object_get(json_array_get(runs, i), "uncond")) return true;
+    return false;
 }
 
 bool decode_checker_open(decode_checker *out, int device, dllm_message *message)
@@ -221,6 +229,10 @@ check_verdict decode_checker_run(decode_checker *checker, const json_t *from, dl
     const json_t *runs = json_object_get(from, "runs");
     if (tier && tier[0] > checker->tier) {
         dllm_message_set(why, "tier %s", tier);
+        return CHECK_SKIP;
+    }
+    if (has_guidance(runs)) {
+        dllm_message_set(why, "guidance");
         return CHECK_SKIP;
     }
     if (!kind) {

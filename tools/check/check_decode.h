@@ -24,4 +24,7 @@ void decode_checker_close(decode_checker *checker);
  */
 check_verdict decode_checker_run(decode_checker *checker, const json_t *from, dllm_message *why);
 
+/** Reads the rule of a selection. */
+bool decode_selection_read(dllm_selection *out, const json_t *rule, dllm_message *why);
+
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double number_of(const json_t *value, double otherwise)
+double field_value(const json_t *value, double otherwise)
 {
     if (json_is_string(value)) return strtod(json_string_value(value), NULL);
     return json_is_number(value) ? json_number_value(value) : otherwise;
@@ -14,7 +14,7 @@ static double number_of(const json_t *value, double otherwise)
 
 double field_number(const json_t *run, const char *name, double otherwise)
 {
-    return number_of(json_object_get(run, name), otherwise);
+    return field_value(json_object_get(run, name), otherwise);
 }
 
 int field_word(const json_t *run, const char *name, const char *const *words)
@@ -26,15 +26,19 @@ int field_word(const json_t *run, const char *name, const char *const *words)
     return -1;
 }
 
-bool field_numbers(field_list *out, const json_t *run, const char *name)
+bool field_list_of(field_list *out, const json_t *list)
 {
-    const json_t *list = json_object_get(run, name);
     const size_t count = json_array_size(list);
     if (!json_is_array(list) || count > FIELD_LIST_MAX) return false;
     out->count = (int)count;
     for (size_t i = 0; i < count; i++)
-        out->values[i] = number_of(json_array_get(list, i), (double)NAN);
+        out->values[i] = field_value(json_array_get(list, i), (double)NAN);
     return true;
+}
+
+bool field_numbers(field_list *out, const json_t *run, const char *name)
+{
+    return field_list_of(out, json_object_get(run, name));
 }
 
 static void write_list(char *out, size_t size, const field_list *list)
@@ -67,4 +71,20 @@ bool field_near(const json_t *expected, const char *name, double got, double tol
     const double wanted = field_number(expected, name, got);
     if (fabs(got - wanted) <= tolerance) return true;
     return DLLM_REFUSE(why, "%s %.9g, wanted %.9g within %g", name, got, wanted, tolerance);
+}
+
+bool field_all_near(const json_t *expected, const char *name, const field_list *got,
+                    double tolerance, dllm_message *why)
+{
+    field_list wanted;
+    if (!json_object_get(expected, name)) return true;
+    if (!field_numbers(&wanted, expected, name) || wanted.count != got->count)
+        return DLLM_REFUSE(why, "expected %s is no list of %d numbers", name, got->count);
+    for (int i = 0; i < wanted.count; i++) {
+        const double a = got->values[i], b = wanted.values[i];
+        if (a != b && !(fabs(a - b) <= tolerance))
+            return DLLM_REFUSE(why, "%s %d is %.9g, wanted %.9g within %g", name, i, a, b,
+                               tolerance);
+    }
+    return true;
 }

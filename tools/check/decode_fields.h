@@ -16,11 +16,17 @@ typedef struct field_list {
     double values[FIELD_LIST_MAX];
 } field_list;
 
+/** A number, "inf" and the like too; `otherwise` if it is missing or null. */
+double field_value(const json_t *value, double otherwise);
+
 /** A field's number, "inf" and the like too; `otherwise` if it is missing or null. */
 double field_number(const json_t *run, const char *name, double otherwise);
 
 /** Place of a field's word in a list that ends with NULL; 0 if it is missing, -1 if unknown. */
 int field_word(const json_t *run, const char *name, const char *const *words);
+
+/** False if it is no list of at most FIELD_LIST_MAX numbers. */
+bool field_list_of(field_list *out, const json_t *list);
 
 /** False if the field is no list of at most FIELD_LIST_MAX numbers. */
 bool field_numbers(field_list *out, const json_t *run, const char *name);
@@ -31,5 +37,9 @@ bool field_same(const json_t *expected, const char *name, const field_list *got,
 /** False with both values in the message; nothing is compared if the field is missing. */
 bool field_near(const json_t *expected, const char *name, double got, double tolerance,
                 dllm_message *why);
+
+/** As field_near for a list; an infinity equals itself. */
+bool field_all_near(const json_t *expected, const char *name, const field_list *got,
+                    double tolerance, dllm_message *why);
 
 #endif

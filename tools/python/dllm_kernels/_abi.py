@@ -70,6 +70,14 @@ DLLM_SELECTION_DYNAMIC = 3
 DLLM_SELECTION_SEQUENTIAL = 4
 DLLM_SELECTION_ENTROPY_BOUND = 5
 DLLM_SELECTION_HIERARCHY = 6
+DLLM_KEY_CONFIDENCE = 0
+DLLM_KEY_MARGIN = 1
+DLLM_KEY_NEG_ENTROPY = 2
+DLLM_KEY_ENTROPY = 3
+DLLM_BLOCK_RUNNING = 0
+DLLM_BLOCK_DONE = 1
+DLLM_BLOCK_NO_PROGRESS = 2
+DLLM_BLOCK_UNUSABLE_ROW = 3
 DLLM_END_NEVER = 0
 DLLM_END_GAP_CLOSED = 1
 DLLM_END_AFTER_BLOCK = 2
@@ -369,6 +377,51 @@ class dllm_block_keys(Structure):
     ]
 
 
+class dllm_key_options(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_int),
+        ("round_bf16", c_int32),
+        ("excludes_mask", c_int32),
+        ("late_count", c_int32),
+        ("mask_id", c_int64),
+        ("late", c_void_p),
+    ]
+
+
+class dllm_key_rows(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("positions", c_int64),
+        ("token", c_void_p),
+        ("confidence", c_void_p),
+        ("margin", c_void_p),
+        ("entropy", c_void_p),
+        ("flags", c_void_p),
+    ]
+
+
+class dllm_commit(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("positions", c_int64),
+        ("chosen", c_void_p),
+        ("token", c_void_p),
+        ("flags", c_void_p),
+        ("mask_id", c_int64),
+        ("selection", c_int),
+    ]
+
+
+class dllm_commit_result(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("committed", c_int64),
+        ("masks", c_int64),
+        ("state", c_int),
+    ]
+
+
 class dllm_schedule(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -483,6 +536,8 @@ FUNCTIONS = {
     "dllm_merge_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_merge_run": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_decode_select": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "dllm_decode_keys": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "dllm_decode_commit": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_decode_schedule": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_decode_filter": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_decode_end": (c_int, [c_void_p, c_void_p, c_void_p]),

@@ -1,0 +1,175 @@
+/* decode_rows.c - see decode_rows.h */
+#include "decode_rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a run's rows ------------------------------------------------------------------------- */
+
+static bool read_logits(decode_rows *out, const json_t *list, dllm_message *why)
+{
+    const size_t rows = json_array_size(list), vocab = json_array_size(json_array_get(list, 0));
+    if (rows < 1 || rows > FIELD_LIST_MAX || vocab < 1 || vocab > FIELD_LIST_MAX)
+        return DLLM_REFUSE(why, "logits is no list of lists");
+    for (size_t i = 0; i < rows * vocab; i++) {
+        const json_t *row = json_array_get(list, i / vocab);
+        if (json_array_size(row) != vocab)
+            return DLLM_REFUSE(why, "logits has rows of unequal length");
+        out->logits[i] = (float)field_value(json_array_get(row, i % vocab), (double)NAN);
+    }
+    out->problem.rows = (int64_t)rows;
+    out->problem.vocab = (int64_t)vocab;
+    return true;
+}
+
+/* n stands for u = n / denominator: the words (n * 2^32 / denominator, 0). */
+static bool read_noise(decode_rows *out, const json_t *run, dllm_message *why)
+{
+    const json_t *list = json_object_get(run, "uniforms");
+    const double denominator = field_number(run, "uniform_den", 1);
+    const size_t rows = (size_t)out->problem.rows, vocab = (size_t)out->problem.vocab;
+    if (!list) return true;
+    if (json_array_size(list) != rows) return DLLM_REFUSE(why, "uniforms is no list of rows");
+    for (size_t i = 0; i < rows * vocab; i++) {
+        const json_t *row = json_array_get(list, i / vocab);
+        if (json_array_size(row) != vocab)
+            return DLLM_REFUSE(why, "uniforms has rows of another length");
+        const double n = field_value(json_array_get(row, i % vocab), 0);
+        out->noise[2 * i] = (uint32_t)(n / denominator * 0x1p32);
+    }
+    out->problem.noise = out->noise;
+    out->is_drawn = true;
+    return true;
+}
+
+bool decode_rows_suppress(decode_rows *rows, int64_t id, dllm_message *why)
+{
+    row_problem *problem = &rows->problem;
+    if (problem->suppress_count == FIELD_LIST_MAX)
+        return DLLM_REFUSE(why, "more than %d suppressed ids", FIELD_LIST_MAX);
+    rows->suppressed[problem->suppress_count++] = id;
+    problem->suppress = rows->suppressed;
+    return true;
+}
+
+bool decode_rows_read(decode_rows *out, const json_t *run, dllm_message *why)
+{
+    row_problem *problem = &out->problem;
+    field_list list;
+    *out = (decode_rows){0};
+    problem->hidden = out->logits;
+    problem->hidden_type = DLLM_FP32;
+    problem->id_type = DLLM_INT64;
+    problem->valid_vocab = (int64_t)field_number(run, "valid_vocab", 0);
+    problem->scale = (float)field_number(run, "scale", 0);
+    problem->softcap = (float)field_number(run, "softcap", 0);
+    problem->plan_temperature = (float)field_number(run, "temperature", 0);
+    if (!read_logits(out, json_object_get(run, "logits"), why)) return false;
+    if (field_numbers(&list, run, "suppress"))
+        for (int i = 0; i < list.count; i++)
+            if (!decode_rows_suppress(out, (int64_t)list.values[i], why)) return false;
+    if (field_numbers(&list, run, "bias")) problem->bias = out->bias;
+    for (int i = 0; problem->bias && i < list.count; i++)
+        out->bias[i] = (float)list.values[i];
+    if (field_numbers(&list, run, "target")) problem->target = out->target;
+    for (int i = 0; problem->target && i < list.count; i++)
+        out->target[i] = (int64_t)list.values[i];
+    return read_noise(out, run, why);
+}
+
+bool decode_rows_sample(row_result *out, decode_checker *checker, const row_problem *problem,
+                        dllm_message *why)
+{
+    return row_run(out, &checker->memory, checker->context, problem) == ROW_RAN ||
+           DLLM_REFUSE(why, "the sampler: %.400s", out->message.text);
+}
+
+/* ---- shards ------------------------------------------------------------------------------- */
+
+static bool export_shard(dllm_state *out, decode_checker *checker, const row_problem *whole,
+                         const field_list *range, dllm_message *why)
+{
+    row_problem shard = *whole;
+    row_result result = {0};
+    const int64_t from = (int64_t)range->values[0];
+    shard.hidden = (const float *)whole->hidden + from;
+    shard.hidden_stride = whole->vocab;
+    shard.vocab = (int64_t)range->values[1] - from;
+    shard.vocab_offset = from;
+    shard.behaviour = DLLM_PARTIAL_STATE;
+    const bool done = decode_rows_sample(&result, checker, &shard, why);
+    if (done) memcpy(out, result.data[ROW_STATE], (size_t)whole->rows * sizeof *out);
+    row_result_release(&result);
+    return done;
+}
+
+static bool merge_shards(row_result *out, decode_checker *checker, const row_problem *whole,
+                         const json_t *shards, dllm_message *why)
+{
+    const size_t count = json_array_size(shards), rows = (size_t)whole->rows;
+    dllm_state *states = calloc(count * rows, sizeof *states);
+    bool done = states || DLLM_REFUSE(why, "out of memory for states");
+    for (size_t i = 0; done && i < count; i++) {
+        field_list range;
+        done = field_list_of(&range, json_array_get(shards, i)) && range.count == 2
+                   ? export_shard(states + i * rows, checker, whole, &range, why)
+                   : DLLM_REFUSE(why, "shard %zu is no range", i);
+    }
+    const row_problem merge = {.rows = whole->rows,
+                               .vocab = whole->vocab,
+                               .id_type = whole->id_type,
+                               .outputs = whole->outputs,
+                               .states = states,
+                               .shards = (int64_t)count};
+    done = done && decode_rows_sample(out, checker, &merge, why);
+    free(states);
+    return done;
+}
+
+/* ---- the kind ----------------------------------------------------------------------------- */
+
+static double tolerance_of(int output, double wanted)
+{
+    if (output == ROW_CONFIDENCE || output == ROW_MARGIN) return 2e-6;
+    return fabs(wanted) > 100 ? 1e-6 * fabs(wanted) : 1e-5;
+}
+
+static bool compare(const row_result *result, const json_t *rows, dllm_message *why)
+{
+    for (size_t r = 0; r < json_array_size(rows); r++)
+        for (int output = 0; output < ROW_FLAGS; output++) {
+            const char *name = row_output_name(output);
+            const json_t *row = json_array_get(rows, r);
+            dllm_message difference;
+            if (!json_object_get(row, name)) continue;
+            const double tolerance = tolerance_of(output, field_number(row, name, 0));
+            if (!result->data[output])
+                return DLLM_REFUSE(why, "row %zu: %s was not asked for", r, name);
+            if (!field_near(row, name, row_result_value(result, output, (int64_t)r), tolerance,
+                            &difference))
+                return DLLM_REFUSE(why, "row %zu: %.400s", r, difference.text);
+        }
+    return true;
+}
+
+bool decode_rows_run(decode_checker *checker, const json_t *run, const json_t *expected,
+                     dllm_message *why)
+{
+    const json_t *shards = json_object_get(run, "shards");
+    decode_rows *rows = malloc(sizeof *rows);
+    row_result result = {0};
+    if (!rows) return DLLM_REFUSE(why, "out of memory for rows");
+    bool done = decode_rows_read(rows, run, why);
+    row_problem *problem = &rows->problem;
+    problem->outputs = DLLM_OUT_ARGMAX | DLLM_OUT_MAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE |
+                       DLLM_OUT_ENTROPY | DLLM_OUT_SECOND | DLLM_OUT_SECOND_ID | DLLM_OUT_MARGIN;
+    if (problem->target) problem->outputs |= DLLM_OUT_TARGET_LOGPROB;
+    if (rows->is_drawn) problem->outputs |= DLLM_OUT_GUMBEL_ID | DLLM_OUT_GUMBEL_LOGPROB;
+    done = done && (shards ? merge_shards(&result, checker, problem, shards, why)
+                           : decode_rows_sample(&result, checker, problem, why));
+    done = done && compare(&result, json_object_get(expected, "rows"), why);
+    row_result_release(&result);
+    free(rows);
+    return done;
+}

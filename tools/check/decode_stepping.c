@@ -1,0 +1,242 @@
+/*
+ * decode_stepping.c - the kind `step` of a decode case: rows, keys, selection, commit
+ *
+ * The sampler gives the statistics of every position, on the checker's device; the rest are the
+ * public rules, in the order of a step.
+ */
+#include "decode_stepping.h"
+
+#include "decode_fields.h"
+#include "decode_rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A block's positions through a step. */
+typedef struct step {
+    int count;
+    int64_t mask_id;
+    dllm_selection selection;
+    int64_t ids[FIELD_LIST_MAX];
+    int64_t token[FIELD_LIST_MAX];
+    float confidence[FIELD_LIST_MAX];
+    float margin[FIELD_LIST_MAX];
+    float entropy[FIELD_LIST_MAX];
+    uint32_t flags[FIELD_LIST_MAX];
+    float key[FIELD_LIST_MAX];
+    uint8_t masked[FIELD_LIST_MAX];
+    uint8_t usable[FIELD_LIST_MAX];
+    uint8_t chosen[FIELD_LIST_MAX];
+    dllm_commit_result left;
+} step;
+
+static bool refuse(dllm_message *why)
+{
+    return DLLM_REFUSE(why, "%s", dllm_last_error());
+}
+
+/* ---- statistics --------------------------------------------------------------------------- */
+
+/* Token and statistics of what a filter leaves of position q. */
+static bool filter_row(step *out, const row_result *result, const json_t *run, int q,
+                       dllm_message *why)
+{
+    static const char *const orders[] = {"p_then_k", "k_then_p", NULL};
+    float logits[FIELD_LIST_MAX];
+    for (int k = 0; k < result->candidates; k++)
+        logits[k] = (float)row_result_candidate(result, ROW_CANDIDATE_VALUES, q, k);
+    const dllm_filter_options options = {.struct_size = sizeof options,
+                                         .k_first = field_word(run, "filter_order", orders),
+                                         .top_k = (int32_t)field_number(run, "top_k", 0),
+                                         .top_p = (float)field_number(run, "top_p", 1),
+                                         .temperature = (float)field_number(run, "temperature", 0)};
+    const dllm_filter_candidates candidates = {.struct_size = sizeof candidates,
+                                               .logits = logits,
+                                               .count = result->candidates,
+                                               .complete = 1,
+                                               .confidence = out->confidence[q]};
+    dllm_filter_result filtered = {.struct_size = sizeof filtered};
+    if (dllm_decode_filter(&filtered, &options, &candidates) != DLLM_OK) return refuse(why);
+    out->token[q] = (int64_t)row_result_candidate(result, ROW_CANDIDATE_IDS, q, filtered.drawn);
+    out->confidence[q] = filtered.drawn_confidence;
+    out->margin[q] = filtered.margin;
+    out->entropy[q] = filtered.entropy;
+    return true;
+}
+
+static void take_row(step *out, const row_result *result, bool is_drawn, int q)
+{
+    const int token = is_drawn ? ROW_GUMBEL_ID : ROW_ARGMAX;
+    out->token[q] = (int64_t)row_result_value(result, token, q);
+    out->confidence[q] = is_drawn ? (float)exp(row_result_value(result, ROW_GUMBEL_LOGPROB, q))
+                                  : (float)row_result_value(result, ROW_CONFIDENCE, q);
+    out->margin[q] = (float)row_result_value(result, ROW_MARGIN, q);
+    out->entropy[q] = (float)row_result_value(result, ROW_ENTROPY, q);
+    out->flags[q] = (uint32_t)row_result_value(result, ROW_FLAGS, q);
+}
+
+static bool take_rows(step *out, decode_checker *checker, decode_rows *rows, const json_t *run,
+                      dllm_message *why)
+{
+    const bool has_filter = json_object_get(run, "filter_order");
+    row_problem problem = rows->problem;
+    row_result result = {0};
+    problem.outputs =
+        DLLM_OUT_ARGMAX | DLLM_OUT_CONFIDENCE | DLLM_OUT_MARGIN | DLLM_OUT_ENTROPY | DLLM_OUT_FLAGS;
+    if (rows->is_drawn) problem.outputs |= DLLM_OUT_GUMBEL_ID | DLLM_OUT_GUMBEL_LOGPROB;
+    if (has_filter) {
+        problem.outputs |= DLLM_OUT_CANDIDATES;
+        problem.candidates = (int32_t)problem.vocab;
+        problem.behaviour = problem.plan_temperature > 0 ? DLLM_TEMPERED : 0;
+    }
+    bool done = decode_rows_sample(&result, checker, &problem, why);
+    out->count = (int)problem.rows;
+    for (int q = 0; done && q < out->count; q++) {
+        take_row(out, &result, rows->is_drawn, q);
+        done = !has_filter || filter_row(out, &result, run, q, why);
+    }
+    row_result_release(&result);
+    return done;
+}
+
+/* LLaDA's published confidence at T = 0: of the token, after EOS and EoT have left the row. */
+static bool take_published(step *out, decode_checker *checker, decode_rows *rows, const json_t *run,
+                           dllm_message *why)
+{
+    row_result result = {0};
+    if (!decode_rows_suppress(rows, (int64_t)field_number(run, "eos", -1), why) ||
+        !decode_rows_suppress(rows, (int64_t)field_number(run, "eot", -1), why))
+        return false;
+    row_problem problem = rows->problem;
+    problem.target = out->token;
+    problem.outputs = DLLM_OUT_TARGET_LOGPROB;
+    const bool done = decode_rows_sample(&result, checker, &problem, why);
+    for (int q = 0; done && q < out->count; q++)
+        out->confidence[q] = (float)exp(row_result_value(&result, ROW_TARGET_LOGPROB, q));
+    row_result_release(&result);
+    return done;
+}
+
+static bool take_statistics(step *out, decode_checker *checker, const json_t *run,
+                            dllm_message *why)
+{
+    static const char *const confidences[] = {"off", "intended", "published", NULL};
+    static const char *const mask_rules[] = {"suppress", "exclude", "allow", NULL};
+    const bool suppresses = field_word(run, "mask_rule", mask_rules) == 0;
+    decode_rows *rows = malloc(sizeof *rows);
+    if (!rows) return DLLM_REFUSE(why, "out of memory for rows");
+    bool done = decode_rows_read(rows, run, why) &&
+                (!suppresses || decode_rows_suppress(rows, out->mask_id, why)) &&
+                take_rows(out, checker, rows, run, why);
+    if (done && field_word(run, "eos_confidence", confidences) == 2)
+        done = take_published(out, checker, rows, run, why);
+    free(rows);
+    return done;
+}
+
+/* ---- rules -------------------------------------------------------------------------------- */
+
+static bool make_keys(step *work, const json_t *run, dllm_message *why)
+{
+    static const char *const scores[] = {"confidence", "margin", "neg_entropy", "entropy", NULL};
+    static const char *const roundings[] = {"fp32", "bf16", NULL};
+    static const char *const mask_rules[] = {"suppress", "exclude", "allow", NULL};
+    static const char *const confidences[] = {"off", "intended", "published", NULL};
+    const int64_t late[] = {(int64_t)field_number(run, "eos", -1),
+                            (int64_t)field_number(run, "eot", -1)};
+    const bool intended = field_word(run, "eos_confidence", confidences) == 1;
+    const dllm_key_options options = {
+        .struct_size = sizeof options,
+        .name = (dllm_key_name)field_word(run, "score", scores),
+        .round_bf16 = field_word(run, "confidence_round", roundings),
+        .excludes_mask = field_word(run, "mask_rule", mask_rules) == 1,
+        .late_count = intended ? 2 : 0,
+        .mask_id = work->mask_id,
+        .late = late,
+    };
+    const dllm_key_rows rows = {sizeof rows,  work->count,   work->token, work->confidence,
+                                work->margin, work->entropy, work->flags};
+    return dllm_decode_keys(work->key, work->usable, &options, &rows) == DLLM_OK || refuse(why);
+}
+
+static bool select_and_commit(step *work, dllm_message *why)
+{
+    const dllm_block_keys keys = {sizeof keys,   work->count,  work->key,
+                                  work->entropy, work->masked, work->usable};
+    const dllm_commit commit = {sizeof commit, work->count,   work->chosen,        work->token,
+                                work->flags,   work->mask_id, work->selection.name};
+    work->left.struct_size = sizeof work->left;
+    return (dllm_decode_select(work->chosen, &work->selection, &keys) == DLLM_OK &&
+            dllm_decode_commit(&work->left, work->ids, &commit) == DLLM_OK) ||
+           refuse(why);
+}
+
+/* ---- comparison --------------------------------------------------------------------------- */
+
+static uint32_t flags_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        uint32_t flags;
+    } known[] = {{"NONFINITE", DLLM_FLAG_NONFINITE}, {"EMPTY", DLLM_FLAG_EMPTY}, {"", 0}};
+    for (size_t i = 0; name && i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].name, name) == 0) return known[i].flags;
+    return UINT32_MAX;
+}
+
+static bool compare_flags(const step *work, const json_t *expected, dllm_message *why)
+{
+    const json_t *list = json_object_get(expected, "flags");
+    for (size_t q = 0; q < json_array_size(list); q++) {
+        const char *name = json_string_value(json_array_get(list, q));
+        if (work->flags[q] != flags_of(name))
+            return DLLM_REFUSE(why, "flags %zu are %u, wanted \"%s\"", q, work->flags[q], name);
+    }
+    return true;
+}
+
+static bool compare_state(const step *work, const json_t *expected, dllm_message *why)
+{
+    static const char *const states[] = {"running", "done", "no_progress", "unusable_row", NULL};
+    const int wanted = field_word(expected, "status", states);
+    if (!json_object_get(expected, "status") || wanted == (int)work->left.state) return true;
+    return DLLM_REFUSE(why, "status %s, wanted %s", states[work->left.state],
+                       wanted < 0 ? "another" : states[wanted]);
+}
+
+static bool compare(const step *work, const json_t *expected, dllm_message *why)
+{
+    field_list token = {.count = work->count}, key = token, entropy = token;
+    field_list selected = {0}, eligible = {0};
+    for (int q = 0; q < work->count; q++) {
+        token.values[q] = (double)work->token[q];
+        key.values[q] = (double)work->key[q];
+        entropy.values[q] = (double)work->entropy[q];
+        if (work->chosen[q]) selected.values[selected.count++] = q;
+        if (work->masked[q] && work->usable[q]) eligible.values[eligible.count++] = q;
+    }
+    return field_same(expected, "tokens", &token, why) &&
+           field_all_near(expected, "key", &key, 1e-5, why) &&
+           field_all_near(expected, "entropy", &entropy, 1e-5, why) &&
+           field_same(expected, "selected", &selected, why) &&
+           field_same(expected, "eligible", &eligible, why) && compare_flags(work, expected, why) &&
+           compare_state(work, expected, why);
+}
+
+bool decode_stepping_run(decode_checker *checker, const json_t *run, const json_t *expected,
+                         dllm_message *why)
+{
+    step work = {.mask_id = (int64_t)field_number(run, "mask_id", -1)};
+    field_list masked;
+    const bool has_list = field_numbers(&masked, run, "masked");
+    if (!decode_selection_read(&work.selection, json_object_get(run, "rule"), why) ||
+        !take_statistics(&work, checker, run, why))
+        return false;
+    for (int q = 0; q < work.count; q++) {
+        work.masked[q] = !has_list || masked.values[q] != 0;
+        work.ids[q] = work.masked[q] ? work.mask_id : work.mask_id + 1;
+    }
+    return make_keys(&work, run, why) && select_and_commit(&work, why) &&
+           compare(&work, expected, why);
+}
