@@ -12,7 +12,7 @@
  *     ... fill a dllm_head_buffers ...
  *     dllm_head_run(plan, &buffers, stream);             only launches
  *
- * Sections, in the order a user meets them: version, status, types, context, plan, head, sampler,
+ * Sections, in the order a user meets them: version, status, types, context, cache, plan, head, sampler,
  * merge, decode. Every function returns a dllm_status unless it says otherwise; the words that go
  * with it are in dllm_last_error(). Structs that begin with struct_size start from their
  * DLLM_..._INIT macro, also those that a call fills.
@@ -209,12 +209,13 @@ typedef struct dllm_statistics {
     uint64_t measurements;    /* candidates timed */
     double compile_ms;        /* time spent compiling */
     uint64_t loaded_system;   /* kernels loaded from a read-only cache folder */
+    uint64_t loaded_imported; /* kernels loaded from an imported pack */
     uint64_t waited;          /* kernels that another process was making: waited for it */
 } dllm_statistics;
 
 #define DLLM_STATISTICS_INIT                                                                       \
     {                                                                                              \
-        sizeof(dllm_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0                                 \
+        sizeof(dllm_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0, 0                              \
     }
 
 /** Copies the counters; out->struct_size says how much of them is wanted. Any thread. */
@@ -237,6 +238,65 @@ typedef struct dllm_device_info {
 
 /** Describes the device of a context. Any thread. */
 DLLM_API dllm_status dllm_context_device(const dllm_context *context, dllm_device_info *out);
+
+/* ---- cache ----------------------------------------------------------------------------------- */
+
+/**
+ * Compiled kernels and tuned choices as bytes, for applications that carry them along: the first of
+ * several processes prepares its plans and exports, the others import and prepare with
+ * DLLM_PREPARE_CACHE_ONLY. A pack is an archive that tar can list; equal contents give equal bytes.
+ */
+
+/** What became of the entries of a pack. */
+typedef struct dllm_cache_report {
+    size_t struct_size;
+    uint64_t added;        /* new here, or a tuned choice that is faster than the one it replaces */
+    uint64_t same;         /* here already */
+    uint64_t worse;        /* what is here was kept: as good a kernel, or a faster choice */
+    uint64_t incompatible; /* for another device, or of a later library */
+    uint64_t corrupt;      /* damaged, or not what its name says */
+    uint64_t failed;       /* good, and could not be stored: the log has the reason */
+} dllm_cache_report;
+
+#define DLLM_CACHE_REPORT_INIT                                                                     \
+    {                                                                                              \
+        sizeof(dllm_cache_report), 0, 0, 0, 0, 0, 0                                                \
+    }
+
+/**
+ * Packs every kernel that a context has loaded or imported and every tuned choice that it knows.
+ * context  NULL: all valid entries of the user's cache folder
+ * Status   DLLM_UNSUPPORTED  NULL, and there is no cache folder; DLLM_OUT_OF_MEMORY
+ * Owner    the caller releases *out with dllm_cache_release.
+ * Threads  any
+ */
+DLLM_API dllm_status dllm_cache_export(void **out, size_t *out_bytes, dllm_context *context);
+
+/**
+ * Takes the entries of a pack in. A context keeps them in memory, where they come before the cache
+ * folders; each is checked as a file of the folder is, and nothing of a damaged one is used.
+ * out      what became of each entry; may be NULL
+ * context  NULL: they are published in the user's cache folder
+ * Status   DLLM_INVALID_ARGUMENT  it is no pack, or cut off: nothing was taken in
+ *          DLLM_UNSUPPORTED       context is NULL, and there is no cache folder; DLLM_OUT_OF_MEMORY
+ * Owner    the pack is the caller's, and copied.
+ * Threads  any
+ */
+DLLM_API dllm_status dllm_cache_import(dllm_cache_report *out, dllm_context *context,
+                                       const void *pack, size_t pack_bytes);
+
+/**
+ * Makes one pack of two. Of a kernel in both the first one's is kept, of a tuned choice the faster.
+ * report   the entries of both, first counted as added; may be NULL
+ * Status   DLLM_INVALID_ARGUMENT  one is no pack; DLLM_OUT_OF_MEMORY
+ * Owner    the caller releases *out with dllm_cache_release.
+ */
+DLLM_API dllm_status dllm_cache_merge(void **out, size_t *out_bytes, dllm_cache_report *report,
+                                      const void *first, size_t first_bytes, const void *second,
+                                      size_t second_bytes);
+
+/** Releases a pack that this library made; takes NULL. */
+DLLM_API void dllm_cache_release(void *pack);
 
 /* ---- partial states -------------------------------------------------------------------------- */
 
@@ -296,8 +356,7 @@ DLLM_API size_t dllm_plan_state_bytes(const dllm_plan *plan);
 typedef struct dllm_plan_information {
     size_t struct_size;
     char family[24];        /* cpu, naive, tiled, mma, sm90, gemm_chunk; sampler: cpu, stream */
-    char kernel_source[16]; /* "memory", "disk" (the user's folder), "system" (a read-only one),
-                               "compiled", "none": of the main kernel */
+    char kernel_source[16]; /* "memory", "disk", "system", "imported", "compiled" or "none" */
     char choice_source[16]; /* "asked", "tuned" here, from the "table", or "rule" of thumb */
     char why[192];          /* one line: the reason for the choice */
     int32_t tile_rows;      /* rows of a tile */

@@ -55,6 +55,12 @@ void dllm__entry_header(unsigned char out[DLLM_ENTRY_HEADER_BYTES], const dllm_e
     header_digest(out + AT_HEADER_DIGEST, out, entry->key_text, entry->key_bytes);
 }
 
+bool dllm__entry_is_of_another_format(const unsigned char *file, size_t file_bytes)
+{
+    return file_bytes >= DLLM_ENTRY_HEADER_BYTES && memcmp(file, magic, sizeof magic) == 0 &&
+           get_little_endian(file + AT_FORMAT, 4) != DLLM_ENTRY_FORMAT;
+}
+
 /* The lengths are checked before anything is read by them. */
 static const char *check_header(const unsigned char *file, size_t file_bytes)
 {

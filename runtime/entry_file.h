@@ -7,6 +7,7 @@
 #ifndef DLLM_ENTRY_FILE_H
 #define DLLM_ENTRY_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum {
@@ -26,6 +27,9 @@ typedef struct dllm_entry {
 
 /** The header that goes before key text and payload; both within their limits. */
 void dllm__entry_header(unsigned char out[DLLM_ENTRY_HEADER_BYTES], const dllm_entry *entry);
+
+/** True for an entry of a later library, which this one cannot read. */
+bool dllm__entry_is_of_another_format(const unsigned char *file, size_t file_bytes);
 
 /** Checks a whole file and points into it. NULL, or the reason (static text) why it is no entry. */
 const char *dllm__entry_parse(dllm_entry *out, const unsigned char *file, size_t file_bytes);

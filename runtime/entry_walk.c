@@ -11,15 +11,14 @@
 
 enum { BELOW_BYTES = 16 };
 
-/* What a lookup finds out from the key that it wants, found out from the file alone. */
-static const char *check_name(char build[DLLM_BUILD_BYTES], const dllm_entry *entry,
-                              const char *folder_name, const char *name)
+const char *dllm__entry_check_name(dllm_kernel_key *key, char build[DLLM_BUILD_BYTES],
+                                   const dllm_entry *entry, const char *folder_name,
+                                   const char *name)
 {
-    char hex[DLLM_SHA256_HEX_BYTES];
     char own_name[DLLM_ENTRY_NAME_BYTES];
-    if (!dllm__kernel_key_parse(hex, build, entry->key_text, entry->key_bytes))
+    if (!dllm__kernel_key_parse(key, build, entry->key_text, entry->key_bytes))
         return "key text without a compiler's build";
-    dllm__entry_name(own_name, hex, build);
+    dllm__entry_name(own_name, key->hex, build);
     if (strcmp(name, own_name) != 0 || strncmp(name, folder_name, 2) != 0)
         return "name differs from its key text";
     return NULL;
@@ -40,7 +39,8 @@ static void visit_file(const walk *w, const dllm_cache_folder *folder, const cha
     char build[DLLM_BUILD_BYTES] = "";
     const dllm_read_outcome outcome = dllm__entry_read(&file, folder, name);
     if (outcome == DLLM_READ_ENTRY) {
-        file.reason = check_name(build, &file.entry, folder_name, name);
+        dllm_kernel_key key;
+        file.reason = dllm__entry_check_name(&key, build, &file.entry, folder_name, name);
         (void)snprintf(text, sizeof text, "%.*s", (int)file.entry.key_bytes, file.entry.key_text);
     }
     (void)snprintf(path, sizeof path, "%s/v1/k/%s/%s", w->dir->path, folder_name, name);

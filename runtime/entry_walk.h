@@ -5,6 +5,8 @@
 #define DLLM_ENTRY_WALK_H
 
 #include "cache_dirs.h"
+#include "entry_file.h"
+#include "kernel_key.h"
 
 /** What dllm__entry_walk found under one name; valid during the visit. */
 typedef struct dllm_entry_report {
@@ -19,6 +21,14 @@ typedef struct dllm_entry_report {
     bool refused; /* no file: the folder at `path`, with all that is in it, may not be used for this
                      reason; `name` is "", and `folder` as well when nothing can be */
 } dllm_entry_report;
+
+/**
+ * What a lookup finds out from the key that it wants, found out from the file alone: key, build, and
+ * that it lies under its own name. NULL, or the reason (static text) why not.
+ */
+const char *dllm__entry_check_name(dllm_kernel_key *key, char build[DLLM_BUILD_BYTES],
+                                   const dllm_entry *entry, const char *folder_name,
+                                   const char *name);
 
 typedef void (*dllm_entry_visit)(void *user, const dllm_entry_report *report);
 

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,7 @@ static void destroy_slot(dllm_kernel_slot *slot, const dllm_kernel_cache *cache)
     }
     dllm__compiled_release(&slot->compiled);
     free(slot->message);
+    free(slot->key_text);
     (void)pthread_mutex_destroy(&slot->lock);
     free(slot);
 }
@@ -68,27 +70,29 @@ void dllm__kernel_cache_destroy(dllm_kernel_cache *cache)
 
 /* ---- slots */
 
-static dllm_kernel_slot *new_slot(const char *hex)
+static dllm_kernel_slot *new_slot(const dllm_kernel_key *key)
 {
     dllm_kernel_slot *slot = calloc(1, sizeof *slot);
     if (!slot) return NULL;
-    if (pthread_mutex_init(&slot->lock, NULL) != 0) {
+    slot->key_text = strdup(key->text);
+    if (!slot->key_text || pthread_mutex_init(&slot->lock, NULL) != 0) {
+        free(slot->key_text);
         free(slot);
         return NULL;
     }
-    memcpy(slot->hex, hex, sizeof slot->hex);
+    memcpy(slot->hex, key->hex, sizeof slot->hex);
     return slot;
 }
 
 /* The slot of a key, locked, NULL without memory; slots live as long as the cache. */
-static dllm_kernel_slot *lock_slot(dllm_kernel_cache *cache, const char *hex)
+static dllm_kernel_slot *lock_slot(dllm_kernel_cache *cache, const dllm_kernel_key *key)
 {
     (void)pthread_mutex_lock(&cache->lock);
     dllm_kernel_slot *slot = cache->slots;
-    while (slot && strcmp(slot->hex, hex) != 0)
+    while (slot && strcmp(slot->hex, key->hex) != 0)
         slot = slot->next;
     if (!slot) {
-        slot = new_slot(hex);
+        slot = new_slot(key);
         if (slot) {
             slot->next = cache->slots;
             cache->slots = slot;
@@ -123,7 +127,7 @@ dllm_status dllm__kernel_get(dllm_cu_function *out, dllm_kernel_origin *origin,
         .cache = cache, .driver = cache->driver, .spec = spec, .prepare = prepare};
     assert(cache->driver);
     DLLM_TRY(dllm__kernel_key(&r.key, spec));
-    dllm_kernel_slot *slot = lock_slot(cache, r.key.hex);
+    dllm_kernel_slot *slot = lock_slot(cache, &r.key);
     if (!slot) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for kernel %s", spec->file);
     dllm_status status = DLLM_OK;
     if (slot->function) {
@@ -149,7 +153,7 @@ dllm_status dllm__kernel_prebuild(dllm_kernel_origin *origin, dllm_kernel_cache 
                           "no cache folder can be used to compile kernels into: %s",
                           dllm__entry_store_off(cache->store));
     DLLM_TRY(dllm__kernel_key(&r.key, spec));
-    dllm_kernel_slot *slot = lock_slot(cache, r.key.hex);
+    dllm_kernel_slot *slot = lock_slot(cache, &r.key);
     if (!slot) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for kernel %s", spec->file);
     dllm_status status = DLLM_OK;
     if (slot->on_disk) {
@@ -165,12 +169,71 @@ dllm_status dllm__kernel_prebuild(dllm_kernel_origin *origin, dllm_kernel_cache 
     return status;
 }
 
+/* ---- bytes in and out */
+
+dllm_status dllm__kernel_cache_give(dllm_gift *out, dllm_kernel_cache *cache,
+                                    const dllm_kernel_key *key, const char *build,
+                                    const dllm_entry *entry)
+{
+    dllm_kernel_slot *slot = lock_slot(cache, key);
+    if (!slot) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for kernel %.12s", key->hex);
+    *out = DLLM_GIFT_HAD;
+    if (!slot->function && !slot->compiled.cubin) {
+        slot->compiled.cubin = malloc(entry->payload_bytes);
+        *out = DLLM_GIFT_TAKEN;
+    }
+    const bool taken = *out == DLLM_GIFT_TAKEN && slot->compiled.cubin;
+    if (taken) {
+        memcpy(slot->compiled.cubin, entry->payload, entry->payload_bytes);
+        slot->compiled.cubin_bytes = entry->payload_bytes;
+        (void)snprintf(slot->compiled.build, sizeof slot->compiled.build, "%s", build);
+        slot->imported = true;
+    }
+    (void)pthread_mutex_unlock(&slot->lock);
+    return taken || *out == DLLM_GIFT_HAD
+               ? DLLM_OK
+               : dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for kernel %.12s", key->hex);
+}
+
+/* Bytes in memory, else those of a folder: it may have lost them. */
+static bool visit_slot(dllm_kernel_cache *cache, const dllm_kernel_slot *slot,
+                       dllm_kernel_visit visit, void *user)
+{
+    dllm_kernel_key key = {.text_bytes = strlen(slot->key_text)};
+    dllm_stored_entry entry;
+    memcpy(key.hex, slot->hex, sizeof key.hex);
+    memcpy(key.text, slot->key_text, key.text_bytes + 1);
+    if (slot->compiled.cubin)
+        return visit(user, &key, slot->compiled.build, slot->compiled.cubin,
+                     slot->compiled.cubin_bytes);
+    if (!slot->function || !dllm__entry_store_load(&entry, cache->store, &key, NULL, 0))
+        return true;
+    const bool further = visit(user, &key, entry.build, entry.cubin, entry.cubin_bytes);
+    dllm__stored_entry_release(&entry);
+    return further;
+}
+
+bool dllm__kernel_cache_visit(dllm_kernel_cache *cache, dllm_kernel_visit visit, void *user)
+{
+    bool further = true;
+    (void)pthread_mutex_lock(&cache->lock);
+    dllm_kernel_slot *slot = cache->slots; /* those that follow never change */
+    (void)pthread_mutex_unlock(&cache->lock);
+    for (; slot && further; slot = slot->next) {
+        (void)pthread_mutex_lock(&slot->lock);
+        further = visit_slot(cache, slot, visit, user);
+        (void)pthread_mutex_unlock(&slot->lock);
+    }
+    return further;
+}
+
 void dllm__kernel_cache_statistics(const dllm_kernel_cache *cache, dllm_statistics *out)
 {
     out->compiled += atomic_load(&cache->compiled);
     out->loaded_memory += atomic_load(&cache->loaded_memory);
     out->loaded_disk += atomic_load(&cache->loaded_disk);
     out->loaded_system += atomic_load(&cache->loaded_system);
+    out->loaded_imported += atomic_load(&cache->loaded_imported);
     out->loaded_compiled += atomic_load(&cache->loaded_compiled);
     out->waited += atomic_load(&cache->waited);
     out->stored += atomic_load(&cache->stored);

@@ -8,6 +8,8 @@
 #define DLLM_KERNEL_CACHE_H
 
 #include "driver.h"
+#include "entry_file.h"
+#include "kernel_key.h"
 #include "kernel_spec.h"
 #include "log.h"
 
@@ -19,7 +21,8 @@ typedef enum dllm_kernel_source {
     DLLM_KERNEL_NONE = 0, /* the CPU backend has no kernel */
     DLLM_KERNEL_MEMORY,
     DLLM_KERNEL_DISK,
-    DLLM_KERNEL_SYSTEM, /* a read-only folder */
+    DLLM_KERNEL_SYSTEM,   /* a read-only folder */
+    DLLM_KERNEL_IMPORTED, /* bytes that the application gave */
     DLLM_KERNEL_COMPILED
 } dllm_kernel_source;
 
@@ -60,6 +63,26 @@ dllm_status dllm__kernel_get(dllm_cu_function *out, dllm_kernel_origin *origin,
  */
 dllm_status dllm__kernel_prebuild(dllm_kernel_origin *origin, dllm_kernel_cache *cache,
                                   const dllm_kernel_spec *spec);
+
+/** What became of something that was given to a context. */
+typedef enum dllm_gift {
+    DLLM_GIFT_TAKEN,
+    DLLM_GIFT_HAD,    /* it was there */
+    DLLM_GIFT_WORSE,  /* something better was there */
+    DLLM_GIFT_FOREIGN /* for another device */
+} dllm_gift;
+
+/** Keeps a kernel's bytes, copied, for the request that asks for it. */
+dllm_status dllm__kernel_cache_give(dllm_gift *out, dllm_kernel_cache *cache,
+                                    const dllm_kernel_key *key, const char *build,
+                                    const dllm_entry *entry);
+
+/** Sees one kernel's bytes; false ends the visit. */
+typedef bool (*dllm_kernel_visit)(void *user, const dllm_kernel_key *key, const char *build,
+                                  const unsigned char *cubin, size_t cubin_bytes);
+
+/** Visits every kernel that was loaded or given, as far as its bytes are at hand; false if ended. */
+bool dllm__kernel_cache_visit(dllm_kernel_cache *cache, dllm_kernel_visit visit, void *user);
 
 /** Adds the cache's counters to `out` (compiled ... compile_ms; measurements are not its own). */
 void dllm__kernel_cache_statistics(const dllm_kernel_cache *cache, dllm_statistics *out);

@@ -54,6 +54,25 @@ static dllm_status load_module(dllm_kernel_slot *slot, bool *refused, const dllm
     return DLLM_OK;
 }
 
+/* ---- bytes of the application */
+
+static dllm_status load_imported(dllm_kernel_slot *slot, dllm_kernel_request *r)
+{
+    bool refused = false;
+    if (!slot->imported) return DLLM_OK;
+    const dllm_status status = load_module(slot, &refused, r, slot->compiled.cubin);
+    if (status == DLLM_OK) {
+        r->origin.source = DLLM_KERNEL_IMPORTED;
+        (void)atomic_fetch_add(&r->cache->loaded_imported, 1);
+    }
+    if (!refused) return status;
+    dllm__log(&r->cache->log, "imported kernel %.12s not used: %s", r->key.hex, dllm_last_error());
+    dllm__clear_error();
+    slot->imported = false;
+    dllm__compiled_release(&slot->compiled);
+    return DLLM_OK;
+}
+
 /* ---- disk */
 
 /* With a compiler at hand its own build is asked for. Without one, or when it must not be used, a
@@ -194,6 +213,8 @@ static dllm_status not_cached(const dllm_kernel_request *r)
 static dllm_status look_everywhere(dllm_kernel_slot *slot, dllm_kernel_request *r)
 {
     const bool disk = !(r->prepare & DLLM_PREPARE_NO_DISK);
+    DLLM_TRY(load_imported(slot, r));
+    if (r->origin.source != DLLM_KERNEL_NONE) return DLLM_OK;
     if (disk) {
         DLLM_TRY(load_from_disk(slot, r));
         if (r->origin.source != DLLM_KERNEL_NONE) return DLLM_OK;
@@ -207,9 +228,10 @@ static dllm_status look_everywhere(dllm_kernel_slot *slot, dllm_kernel_request *
 dllm_status dllm__kernel_fetch(dllm_kernel_slot *slot, dllm_kernel_request *r)
 {
     const dllm_status status = look_everywhere(slot, r);
-    /* bytes are kept only for a load that may be repeated: refused now, by a capture or for memory
-     */
-    if (status != DLLM_CAPTURING && status != DLLM_OUT_OF_MEMORY)
-        dllm__compiled_release(&slot->compiled);
+    /* bytes are kept for a load that may be repeated, refused now by a capture or for memory, and for
+       an export, where no folder keeps them */
+    const bool again = status == DLLM_CAPTURING || status == DLLM_OUT_OF_MEMORY;
+    const bool only_here = status == DLLM_OK && !slot->on_disk;
+    if (!again && !only_here && !slot->imported) dllm__compiled_release(&slot->compiled);
     return status;
 }

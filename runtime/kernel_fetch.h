@@ -19,11 +19,13 @@ typedef struct dllm_kernel_slot {
     struct dllm_kernel_slot *next;
     pthread_mutex_t lock;
     char hex[DLLM_SHA256_HEX_BYTES];
+    char *key_text;
     bool on_disk; /* an entry was seen or published */
     dllm_cu_module module;
     dllm_cu_function function; /* NULL until loaded */
     int shared_bytes;          /* the limit set so far */
-    dllm_compiled compiled;    /* bytes whose load has to be repeated */
+    dllm_compiled compiled;    /* bytes whose load has to be repeated, or that no folder has */
+    bool imported;             /* those were given by the application */
     dllm_status failure;       /* of a source that the compiler, or bytes that the driver refused */
     char *message;             /* and its words */
 } dllm_kernel_slot;
@@ -39,6 +41,7 @@ struct dllm_kernel_cache {
     atomic_ullong loaded_memory;
     atomic_ullong loaded_disk;
     atomic_ullong loaded_system;
+    atomic_ullong loaded_imported;
     atomic_ullong loaded_compiled;
     atomic_ullong waited;
     atomic_ullong stored;

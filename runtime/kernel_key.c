@@ -60,6 +60,13 @@ static void collect_lines(key_lines *lines, const dllm_kernel_identity *identity
     qsort(lines->text, (size_t)lines->count, LINE_BYTES, compare_lines);
 }
 
+static void digest_text(dllm_kernel_key *key)
+{
+    unsigned char digest[DLLM_SHA256_BYTES];
+    dllm__sha256(digest, key->text, key->text_bytes);
+    dllm__sha256_hex(key->hex, digest);
+}
+
 dllm_status dllm__kernel_key_make(dllm_kernel_key *out, const dllm_kernel_identity *identity)
 {
     key_lines lines = {0};
@@ -76,9 +83,7 @@ dllm_status dllm__kernel_key_make(dllm_kernel_key *out, const dllm_kernel_identi
         out->text[out->text_bytes++] = '\n';
     }
     out->text[out->text_bytes] = '\0';
-    unsigned char digest[DLLM_SHA256_BYTES];
-    dllm__sha256(digest, out->text, out->text_bytes);
-    dllm__sha256_hex(out->hex, digest);
+    digest_text(out);
     return DLLM_OK;
 }
 
@@ -129,25 +134,41 @@ static const char *find_build_line(const char *text, const char *end)
     return NULL;
 }
 
-bool dllm__kernel_key_parse(char hex[DLLM_SHA256_HEX_BYTES], char build[DLLM_BUILD_BYTES],
-                            const char *text, size_t text_bytes)
+bool dllm__kernel_key_parse(dllm_kernel_key *out, char build[DLLM_BUILD_BYTES], const char *text,
+                            size_t text_bytes)
 {
     const char *end = text + text_bytes;
     const char *line = find_build_line(text, end);
-    if (!line) return false;
+    if (!line || text_bytes > DLLM_KEY_TEXT_BYTES) return false;
     const char *value = line + sizeof build_name - 1;
     const char *newline = memchr(value, '\n', (size_t)(end - value));
     const size_t length = (size_t)(newline - value);
     if (length >= DLLM_BUILD_BYTES) return false;
     memcpy(build, value, length);
     build[length] = '\0';
-    if (!dllm__build_is_plain(build)) return false;
-    dllm_sha256 sha;
-    unsigned char digest[DLLM_SHA256_BYTES];
-    dllm__sha256_start(&sha);
-    dllm__sha256_add(&sha, text, (size_t)(line - text));
-    dllm__sha256_add(&sha, newline + 1, (size_t)(end - newline - 1));
-    dllm__sha256_finish(&sha, digest);
-    dllm__sha256_hex(hex, digest);
+    if (!dllm__build_is_plain(build) || memchr(text, '\0', text_bytes)) return false;
+    const size_t before = (size_t)(line - text);
+    const size_t after = (size_t)(end - newline - 1);
+    memcpy(out->text, text, before);
+    memcpy(out->text + before, newline + 1, after);
+    out->text_bytes = before + after;
+    out->text[out->text_bytes] = '\0';
+    digest_text(out);
     return true;
+}
+
+bool dllm__kernel_key_line(char *out, size_t out_bytes, const dllm_kernel_key *key,
+                           const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *line = key->text; *line; line += strcspn(line, "\n") + 1) {
+        if (strncmp(line, name, length) != 0 || line[length] != ' ') continue;
+        const char *value = line + length + 1;
+        const size_t value_bytes = strcspn(value, "\n");
+        if (value_bytes >= out_bytes) return false;
+        memcpy(out, value, value_bytes);
+        out[value_bytes] = '\0';
+        return true;
+    }
+    return false;
 }

@@ -45,8 +45,12 @@ bool dllm__build_is_plain(const char *build);
 void dllm__kernel_key_with_build(dllm_kernel_key *out, const dllm_kernel_key *key,
                                  const char *build);
 
-/** The way back: source key and build of an entry's text; false if it is none. */
-bool dllm__kernel_key_parse(char hex[DLLM_SHA256_HEX_BYTES], char build[DLLM_BUILD_BYTES],
-                            const char *text, size_t text_bytes);
+/** The way back: key and build of an entry's text; false if it is none. */
+bool dllm__kernel_key_parse(dllm_kernel_key *out, char build[DLLM_BUILD_BYTES], const char *text,
+                            size_t text_bytes);
+
+/** The value of the line of that name ("arch"), false if there is none that fits. */
+bool dllm__kernel_key_line(char *out, size_t out_bytes, const dllm_kernel_key *key,
+                           const char *name);
 
 #endif

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const source_names[] = {"none", "memory", "disk", "system", "compiled"};
+static const char *const source_names[] = {"none",   "memory",   "disk",
+                                           "system", "imported", "compiled"};
 
 /* A kernel that entries share, with the most shared memory that any of them gives it. */
 typedef struct shared_kernel {

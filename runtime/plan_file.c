@@ -95,15 +95,20 @@ bool dllm__plan_file_find(dllm_plan_file *out, const dllm_cache_dir *dir, const 
     return found;
 }
 
+bool dllm__plan_file_text(char out[DLLM_PLAN_TEXT_BYTES], const dllm_plan_file *file)
+{
+    dllm_plan_file again;
+    const int bytes = snprintf(out, DLLM_PLAN_TEXT_BYTES, "%s%s\n%s\n%s%s", head, file->key,
+                               file->choice, file->beside, end);
+    return bytes >= 0 && bytes < DLLM_PLAN_TEXT_BYTES && !dllm__plan_file_parse(&again, out);
+}
+
 bool dllm__plan_file_publish(const dllm_cache_dir *dir, const dllm_file_calls *calls,
                              const char *device, const dllm_plan_file *file, char *why)
 {
     char below[DLLM_PLAN_FOLDER_BYTES], name[DLLM_PLAN_NAME_BYTES];
-    char text[3 * DLLM_PLAN_FILE_BYTES];
-    dllm_plan_file again;
-    const int bytes = snprintf(text, sizeof text, "%s%s\n%s\n%s%s", head, file->key, file->choice,
-                               file->beside, end);
-    if (bytes < 0 || (size_t)bytes >= sizeof text || dllm__plan_file_parse(&again, text)) {
+    char text[DLLM_PLAN_TEXT_BYTES];
+    if (!dllm__plan_file_text(text, file)) {
         (void)snprintf(why, DLLM_WHY_BYTES, "its lines do not fit a plan file");
         return false;
     }

@@ -18,7 +18,12 @@
 #include "entry_publish.h"
 #include "entry_read.h"
 
-enum { DLLM_PLAN_FILE_BYTES = 4096, DLLM_PLAN_NAME_BYTES = 80, DLLM_PLAN_FOLDER_BYTES = 144 };
+enum {
+    DLLM_PLAN_FILE_BYTES = 4096,
+    DLLM_PLAN_TEXT_BYTES = 3 * DLLM_PLAN_FILE_BYTES,
+    DLLM_PLAN_NAME_BYTES = 80,
+    DLLM_PLAN_FOLDER_BYTES = 144
+};
 
 /** The three blocks, each lines that end with a newline. */
 typedef struct dllm_plan_file {
@@ -33,6 +38,9 @@ void dllm__plan_name(char out[DLLM_PLAN_NAME_BYTES], const char *key);
 
 /** Takes a text apart; NULL, or the reason (static text) why it is none. */
 const char *dllm__plan_file_parse(dllm_plan_file *out, const char *text);
+
+/** The text of a file; false if its lines do not fit one. */
+bool dllm__plan_file_text(char out[DLLM_PLAN_TEXT_BYTES], const dllm_plan_file *file);
 
 /** Reads a plan file of an open folder. why   DLLM_WHY_BYTES; "" when there is none. */
 bool dllm__plan_file_read(dllm_plan_file *out, const dllm_cache_folder *folder, const char *name,

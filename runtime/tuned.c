@@ -151,23 +151,33 @@ static bool find_on_disk(dllm_tuned *out, const dllm_context *context, const cha
     return found;
 }
 
-static void describe_beside(char out[DLLM_PLAN_FILE_BYTES], const dllm_context *context)
+static void make_file(dllm_plan_file *out, const dllm_context *context, const char *key,
+                      const dllm_tuned *tuned)
+{
+    (void)snprintf(out->key, sizeof out->key, "%s", key);
+    dllm__tuned_text(out->choice, tuned);
+    (void)snprintf(out->beside, sizeof out->beside, "driver %d\nlibrary %s\n",
+                   context->device.driver_version, dllm_version());
+}
+
+/* When it was measured; what is exported later has no time, so that equal contents are equal. */
+static void add_date(dllm_plan_file *file)
 {
     const time_t now = time(NULL);
     struct tm parts;
-    char date[32] = "unknown";
-    if (gmtime_r(&now, &parts)) (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    (void)snprintf(out, DLLM_PLAN_FILE_BYTES, "date %s\ndriver %d\nlibrary %s\n", date,
-                   context->device.driver_version, dllm_version());
+    char date[32], before[257];
+    (void)snprintf(before, sizeof before, "%.256s", file->beside);
+    if (!gmtime_r(&now, &parts)) return;
+    (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    (void)snprintf(file->beside, sizeof file->beside, "date %s\n%s", date, before);
 }
 
 static bool publish(const dllm_context *context, const char *key, const dllm_tuned *tuned)
 {
     dllm_plan_file file;
     char why[DLLM_WHY_BYTES];
-    (void)snprintf(file.key, sizeof file.key, "%s", key);
-    dllm__tuned_text(file.choice, tuned);
-    describe_beside(file.beside, context);
+    make_file(&file, context, key, tuned);
+    add_date(&file);
     const bool published = dllm__plan_file_publish(&context->tuned->dir, &dllm__file_calls,
                                                    context->device.name, &file, why);
     if (!published) dllm__log(&context->log, "a tuned choice was not stored: %s", why);
@@ -227,4 +237,61 @@ dllm_status dllm__tuned_keep(dllm_context *context, const dllm_problem *problem,
         return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for a tuned choice");
     if (stored) *stored = uses_disk(context->tuned, problem) && publish(context, key, tuned);
     return DLLM_OK;
+}
+
+/* ---- given, shown ---- */
+
+/* The lines of a key that name the device are those of every key made here. */
+static bool is_of_device(const char *key, const dllm_device *device)
+{
+    dllm_problem any = {.rows_max = 1};
+    char own[DLLM_TUNED_TEXT_BYTES];
+    static const char *const names[] = {"arch ", "device ", "memory_clock_mhz ", "memory_gib ",
+                                        "multiprocessors "};
+    dllm__tuned_key(own, &any, device);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *line = strstr(own, names[i]);
+        char wanted[DLLM_TUNED_TEXT_BYTES];
+        (void)snprintf(wanted, sizeof wanted, "\n%.*s\n", (int)strcspn(line, "\n"), line);
+        if (!strstr(key, wanted)) return false;
+    }
+    return true;
+}
+
+dllm_status dllm__tuned_give(dllm_gift *out, dllm_context *context, const dllm_plan_file *file)
+{
+    dllm_tuned tuned, here;
+    const dllm_operation operation =
+        strstr(file->key, "\noperation sampler\n") ? DLLM_OPERATION_SAMPLER : DLLM_OPERATION_HEAD;
+    *out = DLLM_GIFT_FOREIGN;
+    if (strlen(file->key) >= DLLM_TUNED_TEXT_BYTES || !is_of_device(file->key, &context->device))
+        return DLLM_OK;
+    if (dllm__tuned_parse(&tuned, file->choice, operation) != DLLM_OK) {
+        dllm__log(&context->log, "a tuned choice is not taken in: %s", dllm_last_error());
+        dllm__clear_error();
+        return DLLM_OK;
+    }
+    const bool known = find_in_memory(&here, context->tuned, file->key);
+    *out = !known                              ? DLLM_GIFT_TAKEN
+           : here.median_us == tuned.median_us ? DLLM_GIFT_HAD
+           : here.median_us < tuned.median_us  ? DLLM_GIFT_WORSE
+                                               : DLLM_GIFT_TAKEN;
+    if (*out != DLLM_GIFT_TAKEN || keep_in_memory(context->tuned, file->key, &tuned))
+        return DLLM_OK;
+    return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for a tuned choice");
+}
+
+bool dllm__tuned_visit(const dllm_context *context, dllm_tuned_visit visit, void *user)
+{
+    bool further = true;
+    char folder[DLLM_PLAN_FOLDER_BYTES];
+    dllm__plan_folder(folder, context->device.name);
+    (void)pthread_mutex_lock(&context->tuned->lock);
+    for (const kept *entry = context->tuned->first; entry && further; entry = entry->next) {
+        dllm_plan_file file;
+        make_file(&file, context, entry->key, &entry->tuned);
+        further = visit(user, folder, &file);
+    }
+    (void)pthread_mutex_unlock(&context->tuned->lock);
+    return further;
 }

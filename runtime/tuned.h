@@ -9,6 +9,8 @@
 #define DLLM_TUNED_H
 
 #include "families.h"
+#include "kernel_cache.h"
+#include "plan_file.h"
 
 /** A measured choice, and what it was measured at. */
 typedef struct dllm_tuned {
@@ -60,5 +62,13 @@ bool dllm__tuned_find(dllm_tuned *out, dllm_context *context, const dllm_problem
  */
 dllm_status dllm__tuned_keep(dllm_context *context, const dllm_problem *problem,
                              const dllm_tuned *tuned, bool *stored);
+
+/** Keeps a choice that was measured elsewhere, if it was on a device like this one. */
+dllm_status dllm__tuned_give(dllm_gift *out, dllm_context *context, const dllm_plan_file *file);
+
+typedef bool (*dllm_tuned_visit)(void *user, const char *folder, const dllm_plan_file *file);
+
+/** Visits every choice that this context knows, as its file; false if a visit ended it. */
+bool dllm__tuned_visit(const dllm_context *context, dllm_tuned_visit visit, void *user);
 
 #endif

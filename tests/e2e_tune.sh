@@ -45,7 +45,7 @@ prebuild="$tune prebuild --arch sm_90a --set austen"
 # ---- usage
 check help 0 "$tune" --help
 has out 'prebuild'
-for command in doctor prebuild tune list verify; do
+for command in doctor prebuild tune merge export import list verify; do
     check "$command --help" 0 "$tune" $command --help
     has out "usage: dllm-tune $command"
     check "$command with a strange option" 1 "$tune" $command --strange
@@ -54,7 +54,7 @@ done
 check 'no command' 1 "$tune"
 check 'unknown command' 1 "$tune" polish
 has err 'polish is not a command'
-for command in capture show stat merge export import trim clear; do
+for command in capture show stat trim clear; do
     check "$command" 1 "$tune" $command
     has err "$command is not built in this version"
 done
@@ -134,6 +134,33 @@ has out "^$number entries"
 has out 'head_mma.cu *sm_90a .*TILE_ROWS='
 check 'list --json' 0 "$tune" list --json
 is_json
+
+# ---- packs
+check 'prebuild -o' 0 $prebuild -o "$work/pack"
+check 'export' 0 "$tune" export -o "$work/all"
+last_line "$number added, 0 same, 0 worse, 0 incompatible, 0 corrupt"
+cmp -s "$work/pack" "$work/all" || complain 'the pack of a set is not that of the folder that has only it'
+check 'merge' 0 "$tune" merge "$work/pack" "$work/all" -o "$work/both"
+last_line "$number added, $number same, 0 worse, 0 incompatible, 0 corrupt"
+cmp -s "$work/pack" "$work/both" || complain 'a pack merged with itself is another one'
+check 'import --dry-run' 0 env DLLM_CACHE_DIR="$work/new" "$tune" import "$work/pack" --dry-run
+[ -e "$work/new" ] && complain 'a dry run made a cache folder'
+check 'import --json' 0 env DLLM_CACHE_DIR="$work/new" "$tune" import "$work/pack" --json
+is_json
+has out "\"added\": $number"
+check 'verify what was imported' 0 env DLLM_CACHE_DIR="$work/new" "$tune" verify
+last_line "$number entries, 0 bad"
+check 'prebuild from what was imported, without a compiler' 0 \
+    env DLLM_CACHE_DIR="$work/new" DLLM_NVRTC=/no/such.so $prebuild
+last_line "$number kernels, 0 compiled, $number already cached"
+head -c 5000 "$work/pack" >"$work/half"
+check 'import half a pack' 2 env DLLM_CACHE_DIR="$work/none" "$tune" import "$work/half"
+has err 'cut off'
+[ -e "$work/none" ] && complain 'half a pack made a cache folder'
+check 'import nothing' 1 "$tune" import
+check 'merge one' 1 "$tune" merge "$work/pack" -o "$work/both"
+check 'export nowhere' 2 "$tune" export -o /no/such/folder/pack
+has err 'No such file'
 
 # ---- a bad entry: found, told, moved aside, compiled again
 check verify 0 "$tune" verify

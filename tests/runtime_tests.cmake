@@ -22,6 +22,12 @@ foreach(test test_kernel_cache test_kernel_layers)
     LIBRARIES -Wl,--wrap=malloc,--wrap=calloc,--wrap=strdup)
 endforeach()
 
+dllm_test(test_pack_file LABEL unit SOURCES test_pack_file.c pack_fixture.c ${cache_fixture})
+dllm_test(test_pack_folder LABEL unit SOURCES test_pack_folder.c pack_fixture.c ${cache_fixture})
+dllm_test(test_pack_call LABEL unit SOURCES test_pack_call.c fake_driver.c scratch.c
+  LIBRARIES -Wl,--wrap=dllm__driver_open)
+add_dependencies(test_pack_call fake_nvrtc dllm-jit)
+
 # A run path comes before LD_LIBRARY_PATH, so that a real driver is not found first.
 add_library(old_libcuda SHARED old_libcuda.c)
 set_target_properties(old_libcuda PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1 NO_SONAME ON

@@ -201,13 +201,14 @@ START_TEST(build_stands_in_its_place_and_comes_out_again)
     const fixture f = make_fixture();
     const dllm_kernel_key key = key_of(&f);
     dllm_kernel_key with;
-    char hex[DLLM_SHA256_HEX_BYTES];
+    dllm_kernel_key back;
     char build[DLLM_BUILD_BYTES];
     dllm__kernel_key_with_build(&with, &key, "13.0.88");
     ck_assert_ptr_nonnull(strstr(with.text, "arch sm_90a\ncompiler 13.0.88\nentry head_test\n"));
     ck_assert_uint_eq(with.text_bytes, strlen(with.text));
-    ck_assert(dllm__kernel_key_parse(hex, build, with.text, with.text_bytes));
-    ck_assert_str_eq(hex, key.hex);
+    ck_assert(dllm__kernel_key_parse(&back, build, with.text, with.text_bytes));
+    ck_assert_str_eq(back.hex, key.hex);
+    ck_assert_str_eq(back.text, key.text);
     ck_assert_str_eq(build, "13.0.88");
 }
 END_TEST
@@ -222,9 +223,9 @@ START_TEST(text_without_a_usable_build_is_refused)
                                         "acompiler 13.0.88\n",
                                         "compiler 0123456789012345678901234567890123456789\n"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        char hex[DLLM_SHA256_HEX_BYTES];
+        dllm_kernel_key back;
         char build[DLLM_BUILD_BYTES];
-        ck_assert_msg(!dllm__kernel_key_parse(hex, build, texts[i], strlen(texts[i])), "%s",
+        ck_assert_msg(!dllm__kernel_key_parse(&back, build, texts[i], strlen(texts[i])), "%s",
                       texts[i]);
     }
 }

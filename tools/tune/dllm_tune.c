@@ -18,6 +18,10 @@
     "  -v, --verbose   also what the library logs\n"                                               \
     "  -h, --help      this text\n"
 
+#define PACK_STATUS                                                                                \
+    "\nexit status: 0 done, 1 usage, 2 some entries are corrupt or were not stored, or a file "    \
+    "cannot\nbe read or written, 5 the cache folder cannot be used\n"
+
 static const char doctor_help[] = "usage: dllm-tune doctor [options]\n"
                                   "Says what the library finds on this machine: driver, devices, "
                                   "compiler, cuBLAS, cache folder,\n"
@@ -32,6 +36,7 @@ static const char prebuild_help[] =
     "  --set NAME      the head of a model, llada-8b for instance; an unknown name lists all\n"
     "                  (default: all of them)\n"
     "  --jobs N        worker processes (one a core)\n"
+    "  -o, --output PACK   also write these kernels into a pack\n"
     "  --dry-run       say what would be compiled, write nothing\n" COMMON_HELP
     "\nexit status: 0 done, 1 usage, 2 some kernels failed, 4 no compiler,\n"
     "5 the cache folder or one in it cannot be used, 130 interrupted (what was compiled is kept)\n";
@@ -56,6 +61,25 @@ static const char tune_help[] =
     "\nexit status: 0 done, 1 usage, 2 some failed, 3 no GPU or driver, 4 no compiler,\n"
     "5 not stored, 6 some stayed untuned (noise, time limit), 130 interrupted (what won is kept)\n";
 
+static const char merge_help[] =
+    "usage: dllm-tune merge PACK PACK ... -o PACK [options]\n"
+    "Makes one pack of several. Of a kernel in more than one the first is kept, of a tuned choice\n"
+    "the fastest.\n\n"
+    "  -o, --output PACK   where to\n"
+    "  --dry-run       count alone\n" COMMON_HELP PACK_STATUS;
+
+static const char export_help[] =
+    "usage: dllm-tune export -o PACK [options]\n"
+    "Packs the kernels and tuned choices of the cache folder: an archive that depends on its\n"
+    "contents alone. tar unpacks it into a read-only cache folder (DLLM_SYSTEM_CACHE_PATH).\n\n"
+    "  -o, --output PACK   where to\n"
+    "  --dry-run       count alone\n" COMMON_HELP PACK_STATUS;
+
+static const char import_help[] =
+    "usage: dllm-tune import PACK ... [options]\n"
+    "Checks every entry of a pack and publishes those that are new in the cache folder.\n\n"
+    "  --dry-run       count alone\n" COMMON_HELP PACK_STATUS;
+
 static const char list_help[] =
     "usage: dllm-tune list [options]\n"
     "Lists the kernels in the cache folder.\n\n" COMMON_HELP
@@ -75,6 +99,9 @@ static const char general_help[] =
     "  doctor      what the library finds on this machine\n"
     "  prebuild    compile the kernels of an architecture, without a GPU\n"
     "  tune        measure choices on this GPU and keep the best\n"
+    "  merge       make one pack of several\n"
+    "  export      the cache folder as a pack\n"
+    "  import      a pack into the cache folder\n"
     "  list        the kernels in the cache folder\n"
     "  verify      read every entry of the cache folder and check it\n\n"
     "dllm-tune COMMAND --help tells a command's options. Output that could not be written is exit\n"
@@ -87,7 +114,9 @@ enum {
     TAKES_PREBUILD = 4,
     TAKES_REPAIR = 8,
     TAKES_SETS = 16,
-    TAKES_TUNE = 32
+    TAKES_TUNE = 32,
+    TAKES_OUTPUT = 64,
+    TAKES_FILES = 128
 };
 
 static const struct command {
@@ -98,15 +127,17 @@ static const struct command {
 } commands[] = {
     {"doctor", tune_doctor, doctor_help, TAKES_COMMON},
     {"prebuild", tune_prebuild, prebuild_help,
-     TAKES_COMMON | TAKES_DRY_RUN | TAKES_PREBUILD | TAKES_SETS},
+     TAKES_COMMON | TAKES_DRY_RUN | TAKES_PREBUILD | TAKES_SETS | TAKES_OUTPUT},
     {"tune", tune_search, tune_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_SETS | TAKES_TUNE},
+    {"merge", tune_merge, merge_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_OUTPUT | TAKES_FILES},
+    {"export", tune_export, export_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_OUTPUT},
+    {"import", tune_import, import_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_FILES},
     {"list", tune_list, list_help, TAKES_COMMON},
     {"verify", tune_verify, verify_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_REPAIR},
 };
 
 /* Known, and not in this version. */
-static const char *const unbuilt[] = {"capture", "show",   "stat", "merge",
-                                      "export",  "import", "trim", "clear"};
+static const char *const unbuilt[] = {"capture", "show", "stat", "trim", "clear"};
 
 enum {
     ARCH = 256,
@@ -142,6 +173,7 @@ static const struct option long_options[] = {
     {"time-limit", required_argument, NULL, TIME_LIMIT},
     {"resume", no_argument, NULL, RESUME},
     {"report", required_argument, NULL, REPORT},
+    {"output", required_argument, NULL, 'o'},
     {"quiet", no_argument, NULL, 'q'},
     {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
@@ -230,6 +262,8 @@ static int needs(int option)
         return TAKES_DRY_RUN;
     case REPAIR:
         return TAKES_REPAIR;
+    case 'o':
+        return TAKES_OUTPUT;
     default:
         return option >= SHAPES ? TAKES_TUNE : TAKES_COMMON;
     }
@@ -281,6 +315,9 @@ static int read_option(tune_options *out, int option, const char *value)
     case JSON:
         out->json = true;
         break;
+    case 'o':
+        out->output = value;
+        break;
     case 'q':
         out->quiet = true;
         break;
@@ -296,7 +333,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     tune_options options = {0};
     opterr = 0; /* getopt would speak in the name of argv[0], here the command's */
     for (;;) {
-        const int option = getopt_long(argc, argv, "qvh", long_options, NULL);
+        const int option = getopt_long(argc, argv, "qvho:", long_options, NULL);
         if (option == -1) break;
         if (option == 'h') {
             (void)fputs(command->help, stdout);
@@ -306,6 +343,10 @@ static int run_command(const struct command *command, int argc, char **argv)
             return tune_fail(TUNE_USAGE, "%s does not take %s, or not so; try dllm-tune %s --help",
                              command->name, argv[optind - 1], command->name);
         const int status = read_option(&options, option, optarg);
+        if (status != TUNE_DONE) return status;
+    }
+    while (command->takes & TAKES_FILES && optind < argc) {
+        const int status = add_name(&options.files, argv[optind++]);
         if (status != TUNE_DONE) return status;
     }
     if (optind < argc)
@@ -329,10 +370,9 @@ static int run(int argc, char **argv)
     }
     for (size_t i = 0; i < sizeof unbuilt / sizeof unbuilt[0]; i++) {
         if (strcmp(name, unbuilt[i]) == 0)
-            return tune_fail(
-                TUNE_USAGE,
-                "%s is not built in this version; doctor, prebuild, tune, list and verify are",
-                name);
+            return tune_fail(TUNE_USAGE,
+                             "%s is not built in this version; dllm-tune --help names what is",
+                             name);
     }
     if (name[0]) (void)tune_fail(TUNE_USAGE, "%s is not a command", name);
     (void)fputs(general_help, stderr);

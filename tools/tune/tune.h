@@ -36,6 +36,8 @@ typedef struct tune_options {
     int jobs; /* 0: a worker a core */
     tune_names arches;
     tune_names sets;
+    tune_names files;   /* packs */
+    const char *output; /* a pack, NULL: none */
     /* of tune */
     tune_names rows;    /* row counts, none: every bucket */
     const char *shapes; /* files, NULL: none */
@@ -51,6 +53,9 @@ typedef struct tune_options {
 int tune_doctor(const tune_options *options);
 int tune_prebuild(const tune_options *options);
 int tune_search(const tune_options *options);
+int tune_merge(const tune_options *options);
+int tune_export(const tune_options *options);
+int tune_import(const tune_options *options);
 int tune_list(const tune_options *options);
 int tune_verify(const tune_options *options);
 

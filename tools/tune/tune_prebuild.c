@@ -13,6 +13,7 @@
 #include "kernel_key.h"
 #include "tune.h"
 #include "tune_kernel.h"
+#include "tune_packs.h"
 #include "tune_store.h"
 #include "tune_targets.h"
 #include "tune_workers.h"
@@ -274,6 +275,8 @@ int tune_prebuild(const tune_options *options)
         const int printed = report(&job);
         status = end_code(&job);
         if (status == TUNE_DONE) status = printed;
+        if (status == TUNE_DONE && options->output && !options->dry_run)
+            status = tune_pack_kernels(job.specs, job.count, &dir, options);
     }
     json_decref(job.failures);
     free(job.specs);

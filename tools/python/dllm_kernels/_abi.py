@@ -114,6 +114,7 @@ class dllm_statistics(Structure):
         ("measurements", c_uint64),
         ("compile_ms", c_double),
         ("loaded_system", c_uint64),
+        ("loaded_imported", c_uint64),
         ("waited", c_uint64),
     ]
 
@@ -126,6 +127,18 @@ class dllm_device_info(Structure):
         ("multiprocessors", c_int32),
         ("driver_version", c_int32),
         ("memory_bytes", c_int64),
+    ]
+
+
+class dllm_cache_report(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("added", c_uint64),
+        ("same", c_uint64),
+        ("worse", c_uint64),
+        ("incompatible", c_uint64),
+        ("corrupt", c_uint64),
+        ("failed", c_uint64),
     ]
 
 
@@ -525,6 +538,10 @@ FUNCTIONS = {
     "dllm_context_destroy": (None, [c_void_p]),
     "dllm_context_statistics": (c_int, [c_void_p, c_void_p]),
     "dllm_context_device": (c_int, [c_void_p, c_void_p]),
+    "dllm_cache_export": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "dllm_cache_import": (c_int, [c_void_p, c_void_p, c_void_p, c_size_t]),
+    "dllm_cache_merge": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p, c_size_t]),
+    "dllm_cache_release": (None, [c_void_p]),
     "dllm_plan_destroy": (None, [c_void_p]),
     "dllm_plan_workspace_bytes": (c_size_t, [c_void_p]),
     "dllm_plan_state_bytes": (c_size_t, [c_void_p]),

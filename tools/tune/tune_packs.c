@@ -1,0 +1,191 @@
+/*
+ * tune_packs.c - merge, export and import: packs read, made, written
+ */
+#include "tune_packs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "entry_store.h"
+#include "pack_folder.h"
+#include "tune_store.h"
+
+/* ---- files */
+
+/* A whole file; NULL with the reason on stderr. */
+static unsigned char *read_file(size_t *bytes, const char *path)
+{
+    struct stat status;
+    unsigned char *content = NULL;
+    FILE *file = fopen(path, "re");
+    if (file && fstat(fileno(file), &status) == 0) {
+        *bytes = (size_t)status.st_size;
+        content = malloc(*bytes + 1);
+        if (content && fread(content, 1, *bytes, file) != *bytes) {
+            free(content);
+            content = NULL;
+        }
+    }
+    if (!content) (void)tune_fail(TUNE_SOME_FAILED, "cannot read %s: %s", path, strerror(errno));
+    if (file) (void)fclose(file);
+    return content;
+}
+
+/* Under another name first, so that a pack is there whole or not at all. */
+static int write_file(const char *path, const void *bytes, size_t size)
+{
+    char temporary[PATH_MAX];
+    if (snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid()) >=
+        (int)sizeof temporary)
+        return tune_fail(TUNE_SOME_FAILED, "the path %s is too long", path);
+    FILE *file = fopen(temporary, "wxe");
+    bool written = file && fwrite(bytes, 1, size, file) == size;
+    if (file) written = fclose(file) == 0 && written;
+    if (written && rename(temporary, path) == 0) return TUNE_DONE;
+    const int error = errno;
+    if (file) (void)unlink(temporary);
+    return tune_fail(TUNE_SOME_FAILED, "cannot write %s: %s", path, strerror(error));
+}
+
+/* ---- what came of it */
+
+static int report(const dllm_cache_report *counts, const char *pack, const tune_options *options)
+{
+    if (options->json)
+        return tune_print_json(
+            json_pack("{so sI sI sI sI sI sI sb}", "pack", tune_json_text(pack ? pack : ""),
+                      "added", (json_int_t)counts->added, "same", (json_int_t)counts->same, "worse",
+                      (json_int_t)counts->worse, "incompatible", (json_int_t)counts->incompatible,
+                      "corrupt", (json_int_t)counts->corrupt, "failed", (json_int_t)counts->failed,
+                      "dry_run", options->dry_run));
+    (void)printf("%llu added, %llu same, %llu worse, %llu incompatible, %llu corrupt",
+                 (unsigned long long)counts->added, (unsigned long long)counts->same,
+                 (unsigned long long)counts->worse, (unsigned long long)counts->incompatible,
+                 (unsigned long long)counts->corrupt);
+    if (counts->failed) (void)printf(", %llu not stored", (unsigned long long)counts->failed);
+    (void)putchar('\n');
+    return TUNE_DONE;
+}
+
+static int end_code(const dllm_cache_report *counts, int printed)
+{
+    return counts->corrupt || counts->failed ? TUNE_SOME_FAILED : printed;
+}
+
+static int write_pack(dllm_pack_list *list, const tune_options *options)
+{
+    size_t bytes = 0;
+    if (options->dry_run) return TUNE_DONE;
+    unsigned char *pack = dllm__pack_write(&bytes, list);
+    if (!pack) return tune_fail(TUNE_SOME_FAILED, "no memory for the pack");
+    const int status = write_file(options->output, pack, bytes);
+    free(pack);
+    return status;
+}
+
+/* ---- subcommands */
+
+int tune_merge(const tune_options *options)
+{
+    dllm_cache_report counts = DLLM_CACHE_REPORT_INIT;
+    dllm_pack_list list = {0};
+    int status = TUNE_DONE;
+    if (options->files.count < 2) return tune_fail(TUNE_USAGE, "merge needs two packs or more");
+    if (!options->output) return tune_fail(TUNE_USAGE, "merge needs -o PACK");
+    for (int i = 0; status == TUNE_DONE && i < options->files.count; i++) {
+        size_t bytes = 0;
+        unsigned char *pack = read_file(&bytes, options->files.text[i]);
+        if (!pack)
+            status = TUNE_SOME_FAILED;
+        else if (dllm__pack_list_merge(&list, &counts, pack, bytes) != DLLM_OK)
+            status =
+                tune_fail(TUNE_SOME_FAILED, "%s: %s", options->files.text[i], dllm_last_error());
+        free(pack);
+    }
+    if (status == TUNE_DONE) status = write_pack(&list, options);
+    if (status == TUNE_DONE) status = end_code(&counts, report(&counts, options->output, options));
+    dllm__pack_list_release(&list);
+    return status;
+}
+
+int tune_export(const tune_options *options)
+{
+    dllm_cache_dir dir;
+    dllm_pack_list list = {0};
+    if (!options->output) return tune_fail(TUNE_USAGE, "export needs -o PACK");
+    int status = tune_store_find(&dir);
+    if (status != TUNE_DONE) return status;
+    if (!dllm__pack_list_add_folder(&list, &dir))
+        status = tune_fail(TUNE_SOME_FAILED, "no memory for the pack");
+    if (status == TUNE_DONE) status = write_pack(&list, options);
+    dllm_cache_report counts = DLLM_CACHE_REPORT_INIT;
+    counts.added = (uint64_t)list.count;
+    if (status == TUNE_DONE) status = report(&counts, options->output, options);
+    dllm__pack_list_release(&list);
+    return status;
+}
+
+static int import_file(dllm_cache_report *counts, const char *path, const dllm_cache_dir *dir,
+                       const tune_options *options)
+{
+    size_t bytes = 0;
+    const dllm_log log = tune_log(options);
+    unsigned char *pack = read_file(&bytes, path);
+    if (!pack) return TUNE_SOME_FAILED;
+    const dllm_status status =
+        dllm__pack_import_folder(counts, dir, pack, bytes, options->dry_run, &log);
+    free(pack);
+    return status == DLLM_OK ? TUNE_DONE
+                             : tune_fail(TUNE_SOME_FAILED, "%s: %s", path, dllm_last_error());
+}
+
+int tune_import(const tune_options *options)
+{
+    dllm_cache_report counts = DLLM_CACHE_REPORT_INIT;
+    dllm_cache_dir dir;
+    if (!options->files.count) return tune_fail(TUNE_USAGE, "import needs a pack");
+    int status = tune_store_find(&dir);
+    for (int i = 0; status == TUNE_DONE && i < options->files.count; i++)
+        status = import_file(&counts, options->files.text[i], &dir, options);
+    if (status != TUNE_DONE) return status;
+    return end_code(&counts, report(&counts, options->files.text[0], options));
+}
+
+/* ---- prebuild */
+
+static bool add_kernel(dllm_pack_list *list, dllm_entry_store *store, const dllm_kernel_spec *spec)
+{
+    dllm_kernel_key key;
+    dllm_stored_entry entry;
+    if (dllm__kernel_key(&key, spec) != DLLM_OK ||
+        !dllm__entry_store_load(&entry, store, &key, NULL, 0))
+        return false;
+    const bool added =
+        dllm__pack_list_add_kernel(list, &key, entry.build, entry.cubin, entry.cubin_bytes);
+    dllm__stored_entry_release(&entry);
+    return added;
+}
+
+int tune_pack_kernels(const dllm_kernel_spec *specs, int count, const dllm_cache_dir *dir,
+                      const tune_options *options)
+{
+    const dllm_log log = tune_log(options);
+    dllm_entry_store *store = NULL;
+    dllm_pack_list list = {0};
+    int added = 0;
+    if (dllm__entry_store_create(&store, dir, 1, &log, NULL) != DLLM_OK)
+        return tune_fail(TUNE_NO_CACHE, "%s", dllm_last_error());
+    while (added < count && add_kernel(&list, store, &specs[added]))
+        added++;
+    const int status = added == count
+                           ? write_pack(&list, options)
+                           : tune_fail(TUNE_SOME_FAILED, "kernel %s for %s went from the folder",
+                                       specs[added].file, specs[added].arch);
+    dllm__pack_list_release(&list);
+    dllm__entry_store_destroy(store);
+    return status;
+}
