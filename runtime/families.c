@@ -62,6 +62,16 @@ const dllm_family *dllm__family_find(const char *name, dllm_operation operation)
     return NULL;
 }
 
+/* What a choice may look at: a batch-invariant one sees the same rows whatever rows_max is, so that
+   kernel, tile and splits do not follow from it. */
+static dllm_problem seen_problem(const dllm_problem *problem)
+{
+    enum { INVARIANT_ROWS = 512 };
+    dllm_problem seen = *problem;
+    if (problem->behaviour & DLLM_BATCH_INVARIANT) seen.rows_max = INVARIANT_ROWS;
+    return seen;
+}
+
 dllm_status dllm__propose(dllm_choice *out, const dllm_family *family, const dllm_problem *problem,
                           const dllm_device *device)
 {
@@ -70,7 +80,8 @@ dllm_status dllm__propose(dllm_choice *out, const dllm_family *family, const dll
         return dllm__fail(DLLM_UNSUPPORTED, "%s: needs %s", family->name,
                           family->is_cpu ? "a context made with DLLM_DEVICE_CPU" : "a GPU");
     DLLM_TRY(dllm__check_ability(family->name, family->able, problem));
-    family->propose(problem, device, out);
+    const dllm_problem seen = seen_problem(problem);
+    family->propose(&seen, device, out);
     return family->legal(problem, device, out);
 }
 
@@ -143,7 +154,8 @@ dllm_status dllm__choose(dllm_choice *out, char *why, const dllm_problem *proble
         return dllm__propose(out, family, problem, device);
     }
     dllm_status status = dllm__fail(DLLM_UNSUPPORTED, "no family does this operation here");
-    const int count = preference(names, problem, device, &reason);
+    const dllm_problem seen = seen_problem(problem);
+    const int count = preference(names, &seen, device, &reason);
     for (int i = 0; i < count && status != DLLM_OK; i++) {
         const dllm_family *family = dllm__family_find(names[i], problem->operation);
         if (family) status = dllm__propose(out, family, problem, device);

@@ -35,6 +35,9 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
     if ((int64_t)choice->chunk_rows * choice->chunk_vocab > CHUNK_ELEMENTS)
         return dllm__fail(DLLM_UNSUPPORTED, "gemm_chunk: a chunk of %d x %d is above %d logits",
                           choice->chunk_rows, choice->chunk_vocab, CHUNK_ELEMENTS);
+    if (problem->behaviour & DLLM_BATCH_INVARIANT)
+        return dllm__fail(DLLM_UNSUPPORTED,
+                          "gemm_chunk: cuBLAS chooses by the row count, so bits follow from it");
     if (!device->has_cublas) return dllm__fail(DLLM_UNSUPPORTED, "gemm_chunk: needs cuBLAS");
     return dllm__check_grid("gemm_chunk", choice->chunk_rows, choice->splits);
 }

@@ -163,6 +163,33 @@ START_TEST(hopper_takes_sm90_where_it_can)
 }
 END_TEST
 
+enum { FAMILIES_MAX = 16 };
+
+/* Kernel, tile and splits: what a row's bits follow from. */
+START_TEST(batch_invariant_choices_do_not_follow_from_the_rows)
+{
+    static const int64_t rows_max[] = {1, 16, 64, 100, 192, 3000, 16384};
+    const dllm_device device = typical("sm_90a");
+    const dllm_family *family = dllm__family_at(_i);
+    dllm_problem problem = head(126464, 4096, 512, DLLM_BF16);
+    dllm_choice first;
+    if (!family) return;
+    problem.operation = family->operation;
+    problem.behaviour = DLLM_BATCH_INVARIANT;
+    if (dllm__propose(&first, family, &problem, &device) != DLLM_OK) return;
+    ck_assert_str_ne(family->name, "gemm_chunk");
+    for (size_t i = 0; i < sizeof rows_max / sizeof rows_max[0]; i++) {
+        dllm_choice other;
+        problem.rows_max = rows_max[i];
+        ck_assert_int_eq(dllm__propose(&other, family, &problem, &device), DLLM_OK);
+        ck_assert_msg(first.tile_rows == other.tile_rows && first.tile_vocab == other.tile_vocab &&
+                          first.splits == other.splits &&
+                          first.split_columns == other.split_columns,
+                      "%s: other splits at %lld rows", family->name, (long long)rows_max[i]);
+    }
+}
+END_TEST
+
 START_TEST(a_cpu_takes_its_own_families_alone)
 {
     const dllm_device device = {.arch = "cpu", .is_cpu = true, .multiprocessors = 2};
@@ -245,6 +272,8 @@ int main(void)
     tcase_add_loop_test(group, workspace_of_every_head_is_bounded, 0, ARCHS);
     tcase_add_test(group, cublas_is_opened_only_where_it_would_be_taken);
     tcase_add_test(group, hopper_takes_sm90_where_it_can);
+    tcase_add_loop_test(group, batch_invariant_choices_do_not_follow_from_the_rows, 0,
+                        FAMILIES_MAX);
     tcase_add_test(group, a_cpu_takes_its_own_families_alone);
     tcase_add_loop_test(group, every_problem_has_a_family, 0, ARCHS);
     tcase_add_test(group, a_family_asked_for_is_taken_or_refused_with_its_reason);
