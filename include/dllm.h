@@ -17,10 +17,9 @@
  * with it are in dllm_last_error(). Structs that begin with struct_size start from their
  * DLLM_..._INIT macro, also those that a call fills.
  *
- * Implemented in this version: head, sampler and merge with every input, behaviour and output, but for
- * candidates on GPUs. The rest of this header is the shape of what comes: a family that lacks something
- * refuses it with DLLM_UNSUPPORTED and a message that names both, and never ignores it. Values, ties,
- * NaN and tolerances are those of docs/numerics.md.
+ * Implemented in this version: head, sampler and merge with every input, behaviour and output. The rest
+ * of this header is the shape of what comes: it is refused with DLLM_UNSUPPORTED and a message that
+ * names it, and never ignored. Values, ties, NaN and tolerances are those of docs/numerics.md.
  */
 #ifndef DLLM_H
 #define DLLM_H

@@ -49,6 +49,33 @@ DLLM_DEVICE row_state merge_splits(const dllm_combine_params &params, int64_t ro
     return lanes_merge<warp_lanes>(state, context);
 }
 
+template <typename Params>
+DLLM_DEVICE void write_list(const Params &params, int64_t row, uint32_t flags,
+                            const row_context &context)
+{
+    const dllm_row_outputs &to = params.further;
+    const bool listed = !(flags & (flag_nonfinite | flag_row));
+    const int64_t first = row * context.inputs->candidates;
+    list_each(context, listed, [&](int rank, const dllm_candidate &entry) {
+        const bool exists = entry.column != DLLM_NO_COLUMN;
+        to.candidate_values[first + rank] = listed ? entry.value : quiet_nan();
+        write_id(to.candidate_ids, first + rank, exists ? params.vocab_offset + entry.column : -1);
+    });
+}
+
+template <typename Params>
+DLLM_DEVICE void export_list(const Params &params, int64_t row, bool exists,
+                             const row_context &context)
+{
+    const dllm_row_outputs &to = params.further;
+    auto *records =
+        reinterpret_cast<shard_candidate *>(to.state + row * to.state_bytes + sizeof(shard_state));
+    list_each(context, exists, [&](int rank, const dllm_candidate &entry) {
+        const int64_t column = wide_column(entry.column, params.vocab_offset);
+        records[rank] = {entry.value, 0, id_of_column(column)};
+    });
+}
+
 /* What of a finished row depends on its inputs alone. */
 template <typename Params>
 DLLM_DEVICE void flag_inputs(row_result<int32_t> &result, const Params &params, int64_t row,
@@ -81,7 +108,7 @@ DLLM_DEVICE void export_state(const Params &params, int64_t row, const row_state
     store_shard(to.state + row * to.state_bytes, out);
 }
 
-extern "C" __global__ void __launch_bounds__(block_threads)
+extern "C" __global__ void __launch_bounds__(block_threads, has_candidates ? 4 : 0)
     combine(const __grid_constant__ dllm_combine_params params)
 {
     griddepcontrol_wait();
@@ -89,10 +116,12 @@ extern "C" __global__ void __launch_bounds__(block_threads)
     if (row >= row_count(params)) return;
     const bool exists =
         source_row(params.row_index, params.row_index_is_64, params.source_rows, row) >= 0;
-    const row_context context = find_context(params, row);
+    const row_context context = find_context(params, row, 0);
+    if constexpr (has_candidates) gather_lists(params, row, context);
     if constexpr (writes_state) {
         const row_state state = exists ? merge_splits(params, row, context) : state_neutral();
         if (threadIdx.x % warp_lanes == 0) export_state(params, row, state, exists, context);
+        if constexpr (has_candidates) export_list(params, row, exists, context);
         return;
     }
     row_result<int32_t> result = row_of_no_source<int32_t>();
@@ -101,4 +130,5 @@ extern "C" __global__ void __launch_bounds__(block_threads)
         flag_inputs(result, params, row, context);
     }
     if (threadIdx.x % warp_lanes == 0) write_row(params, row, params.vocab_offset, result);
+    if constexpr (has_candidates) write_list(params, row, result.flags, context);
 }

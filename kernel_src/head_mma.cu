@@ -338,7 +338,8 @@ DLLM_DEVICE row_context lane_context(const dllm_head_params &params, const block
                                      int thread, int r)
 {
     return find_context(params,
-                        static_cast<int64_t>(place.row_tile) * tile_rows + lane_row(thread, r));
+                        static_cast<int64_t>(place.row_tile) * tile_rows + lane_row(thread, r),
+                        place.split * warps_across + warp_column(thread) / warp_columns);
 }
 
 /* column: the tile's first; from the place's end on there is no candidate. NaN columns, hardly ever
@@ -356,8 +357,9 @@ DLLM_DEVICE void fold_tile(row_state (&states)[lane_rows], const dllm_head_param
             z[j] = sums.value[r / 2][j / 2][r % 2 * 2 + j % 2];
         }
         row_state &state = states[r];
-        state_fold_tile<lane_columns, 2, 8>(state, z, first, place.column_end,
-                                            lane_context(params, place, thread, r));
+        const row_context context = lane_context(params, place, thread, r);
+        state_fold_tile<lane_columns, 2, 8>(state, z, first, place.column_end, context);
+        list_settle<4, warp_columns>(context);
         if (state.nan_column != DLLM_NO_COLUMN) {
             atomicMin(&nan_columns()[lane_row(thread, r)], state.nan_column);
         }
@@ -386,7 +388,7 @@ DLLM_DEVICE void store_states(const dllm_head_params &params, const block_place 
     const int64_t rows = row_count(params);
     for (int r = thread; r < tile_rows; r += threads) {
         const int64_t row = static_cast<int64_t>(place.row_tile) * tile_rows + r;
-        const row_context context = find_context(params, row);
+        const row_context context = find_context(params, row, 0);
         row_state merged = shares[r];
         for (int warp = 1; warp < warps_across; warp++) {
             merged = state_merge(merged, shares[warp * tile_rows + r], context);
@@ -421,8 +423,10 @@ __launch_bounds__(threads, 1) void head_mma(const __grid_constant__ dllm_head_pa
 
     row_state states[lane_rows];
 #pragma unroll
-    for (int r = 0; r < lane_rows; r++)
+    for (int r = 0; r < lane_rows; r++) {
         states[r] = state_neutral();
+        list_begin(lane_context(params, place, static_cast<int>(threadIdx.x), r));
+    }
     fragments operands[2];
     cp_async_wait_group<stages - 2>();
     __syncthreads();

@@ -83,12 +83,14 @@ DLLM_DEVICE row_state fold_columns(const dllm_head_params &params, const hidden_
             weight += params.weight_stride;
         }
         if (lane < members) state_fold_logit(state, kept, first + group + lane, context);
+        list_settle<warp_lanes, warp_lanes>(context);
     }
     return state;
 }
 
-/* Six blocks an SM: left to itself ptxas aims at more and spills a register or two. */
-extern "C" __global__ void __launch_bounds__(block_threads, 6)
+/* Six blocks an SM: left to itself ptxas aims at more and spills a register or two. Lists of candidates
+ * want twice the registers. */
+extern "C" __global__ void __launch_bounds__(block_threads, has_candidates ? 3 : 6)
     head_naive(const __grid_constant__ dllm_head_params params)
 {
     /* of the grid, which the host's count made; a 64-bit division would be a call */
@@ -100,7 +102,8 @@ extern "C" __global__ void __launch_bounds__(block_threads, 6)
     const int64_t source =
         source_row(params.row_index, params.row_index_is_64, params.source_rows, row);
 
-    const row_context context = find_context(params, row);
+    const row_context context = find_context(params, row, split);
+    list_begin(context);
     row_state state = state_neutral(); /* of a row outside the source: combine flags it */
     const int64_t begin = split * params.split_columns;
     const int64_t columns = smaller<int64_t>(params.valid_vocab - begin, params.split_columns);

@@ -407,11 +407,21 @@ DLLM_DEVICE void put_state(lane_state (&states)[lane_rows], row_state state, int
     });
 }
 
+/* The context of a lane's r-th row; row: the part's first. Warpgroups that take turns each keep a list of
+ * a row's candidates. */
+DLLM_DEVICE row_context lane_context(const dllm_sm90_params &params, int32_t row, int32_t split,
+                                     int thread, int r)
+{
+    const int turn = turns > 1 ? thread / group_threads : 0;
+    return find_context(params, row + lane_row(thread, r),
+                        static_cast<int64_t>(split) * turns + turn);
+}
+
 /* row: the part's first; column: the tile's first */
 DLLM_DEVICE void fold_tile(lane_state (&states)[lane_rows], const dllm_sm90_params &params,
-                           const accumulators &sums, int32_t row, int32_t column,
-                           int32_t column_end)
+                           const accumulators &sums, const unit_place &work, int32_t column)
 {
+    const int32_t row = work.row + part_row();
     const int32_t rows = run_rows() - row;
     const int thread = thread_index_again();
     const int32_t first = column + thread % 4 * 2;
@@ -424,12 +434,24 @@ DLLM_DEVICE void fold_tile(lane_state (&states)[lane_rows], const dllm_sm90_para
             z[j] = sums.value[r / 2][j / 2 * 4 + r % 2 * 2 + j % 2];
         }
         row_state state = take_state(states, thread, r);
-        state_fold_tile<lane_columns, 2, 8>(state, z, first, column_end,
-                                            find_context(params, row + lane_row(thread, r)));
+        state_fold_tile<lane_columns, 2, 8>(state, z, first, work.column_end,
+                                            lane_context(params, row, work.split, thread, r));
         put_state(states, state, thread, r);
         if (state.nan_column != DLLM_NO_COLUMN) {
             atomicMin(&nan_columns(thread)[lane_row(thread, r)], state.nan_column);
         }
+    }
+}
+
+/* Between two tiles: every lane of a warp is here, also those of rows that do not exist. */
+DLLM_DEVICE void settle_lists(const dllm_sm90_params &params, const unit_place &work)
+{
+    if constexpr (!has_candidates) return;
+    const int thread = thread_index_again();
+#pragma unroll 1
+    for (int r = 0; r < lane_rows; r++) {
+        list_settle<4, tile_vocab>(
+            lane_context(params, work.row + part_row(), work.split, thread, r));
     }
 }
 
@@ -453,7 +475,7 @@ DLLM_DEVICE void put_shares(const dllm_sm90_params &params, int32_t row,
     mbarrier_wait(shared_base() + shares_empty_at, parity ^ 1);
 #pragma unroll
     for (int r = 0; r < lane_rows; r++) {
-        const row_context context = find_context(params, row + lane_row(thread, r));
+        const row_context context = find_context(params, row + lane_row(thread, r), 0);
         const row_state merged = quad_state(states, thread, r, context);
         if (thread % 4 == 0) shares()[lane_row(thread, r)] = merged;
     }
@@ -468,7 +490,7 @@ DLLM_DEVICE void store_states(const dllm_sm90_params &params, const unit_place &
 #pragma unroll
     for (int r = 0; r < lane_rows; r++) {
         const int32_t row = work.row + part_row() + lane_row(thread, r);
-        const row_context context = find_context(params, row);
+        const row_context context = find_context(params, row, 0);
         row_state merged = quad_state(states, thread, r, context);
         if (shared) merged = state_merge(merged, shares()[lane_row(thread, r)], context);
         if (thread % 4 == 0 && row < run_rows()) {
@@ -499,15 +521,19 @@ DLLM_DEVICE void fold_unit(lane_state (&states)[lane_rows], const dllm_sm90_para
     const uint32_t group = threadIdx.x / group_threads;
     const int32_t row = work.row + part_row();
 #pragma unroll
-    for (int r = 0; r < lane_rows; r++)
-        put_state(states, state_neutral(), static_cast<int>(threadIdx.x), r);
+    for (int r = 0; r < lane_rows; r++) {
+        const int thread = static_cast<int>(threadIdx.x);
+        put_state(states, state_neutral(), thread, r);
+        list_begin(lane_context(params, row, work.split, thread, r));
+    }
     uint32_t tile = first_tile + (turns > 1 ? (first_tile + group) % 2 : 0);
     int32_t column = work.column_begin + static_cast<int32_t>(tile - first_tile) * tile_vocab;
     for (; column < work.column_end; column += turns * tile_vocab) {
         accumulators sums = {};
         pin(sums);
         multiply_turn(sums, params, row, tile);
-        fold_tile(states, params, sums, row, column, work.column_end);
+        fold_tile(states, params, sums, work, column);
+        settle_lists(params, work);
         tile += turns;
     }
 }

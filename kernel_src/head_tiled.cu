@@ -230,9 +230,10 @@ DLLM_DEVICE int64_t thread_row(int64_t first_row, int i)
 }
 
 DLLM_DEVICE void fold_split(row_state (&states)[thread_rows], const dllm_head_params &params,
-                            tiled_memory &memory, int64_t first_row, int64_t begin)
+                            tiled_memory &memory, int64_t first_row, int64_t split)
 {
     const int32_t x = static_cast<int32_t>(threadIdx.x) % side;
+    const int64_t begin = split * params.split_columns;
     const int64_t end = smaller<int64_t>(params.valid_vocab, begin + params.split_columns);
     hidden_share hidden;
     weight_share weight;
@@ -243,9 +244,11 @@ DLLM_DEVICE void fold_split(row_state (&states)[thread_rows], const dllm_head_pa
         multiply_tile(sums, memory, hidden, weight, params.depth);
 #pragma unroll
         for (int i = 0; i < thread_rows; i++) {
+            const row_context context = find_context(params, thread_row(first_row, i), split);
             state_fold_tile<thread_columns, quad, side * quad>(
                 states[i], sums[i], static_cast<int32_t>(first) + x * quad,
-                static_cast<int32_t>(end), find_context(params, thread_row(first_row, i)));
+                static_cast<int32_t>(end), context);
+            list_settle<side, tile_vocab>(context);
         }
     }
 }
@@ -264,14 +267,16 @@ extern "C" __global__ void __launch_bounds__(block_threads, asks_further ? 1 : 2
 
     row_state states[thread_rows];
 #pragma unroll
-    for (int i = 0; i < thread_rows; i++)
+    for (int i = 0; i < thread_rows; i++) {
         states[i] = state_neutral();
-    fold_split(states, params, memory, first_row, split * params.split_columns);
+        list_begin(find_context(params, thread_row(first_row, i), split));
+    }
+    fold_split(states, params, memory, first_row, split);
     griddepcontrol_launch_dependents();
 #pragma unroll
     for (int i = 0; i < thread_rows; i++) {
         const int64_t row = thread_row(first_row, i);
-        const row_state merged = lanes_merge<side>(states[i], find_context(params, row));
+        const row_state merged = lanes_merge<side>(states[i], find_context(params, row, split));
         if (threadIdx.x % side == 0 && row < rows) {
             store_state(params, split * params.state_stride + row, merged);
         }

@@ -4,19 +4,21 @@
  * states   [shards] of (rows, state_bytes), shard_stride_bytes apart: a dllm_state, and what else the
  *          shard's plan wrote behind it
  * outputs  (rows) each, those of DLLM_OUTPUTS alone
- * Grid     ceil(rows / 128) blocks of 128 threads, a row a thread, which merges its shards in the
- *          order in which they are given
+ * Grid     ceil(rows / 4) blocks of 128 threads, a row a warp. Every lane merges the states of the
+ *          row's shards in the order in which they are given; lists of candidates they merge together.
  * Shared   none. Barriers none.
  * Source   numerics.md 6
  */
 #include "base.cuh"
+#include "merge_lists.cuh"
 #include "request.cuh"
 #include "row_context.cuh"
 #include "row_outputs.cuh"
 #include "shard_state.cuh"
 #include "state.cuh"
 
-constexpr int block_threads = 128;
+constexpr int block_rows = 4;
+constexpr int block_threads = block_rows * warp_lanes;
 
 /* What a shard's state tells of a row beside its logits. */
 DLLM_DEVICE void flag_bits(row_result<int64_t> &result, uint32_t bits)
@@ -31,7 +33,7 @@ DLLM_DEVICE void flag_bits(row_result<int64_t> &result, uint32_t bits)
 extern "C" __global__ void __launch_bounds__(block_threads)
     merge(const __grid_constant__ dllm_merge_params params)
 {
-    const int64_t row = static_cast<int64_t>(blockIdx.x) * block_threads + threadIdx.x;
+    const int64_t row = static_cast<int64_t>(blockIdx.x) * block_rows + threadIdx.x / warp_lanes;
     if (row >= params.rows) return;
     row_context context = plain_context();
     set_temperature(context, params.further.inputs, row);
@@ -48,5 +50,6 @@ extern "C" __global__ void __launch_bounds__(block_threads)
         result = state_finish(state, context);
         flag_bits(result, state.bits);
     }
-    write_row(params, row, 0, result);
+    if (threadIdx.x % warp_lanes == 0) write_row(params, row, 0, result);
+    if constexpr (has_candidates) merge_lists(params, row, result.flags);
 }

@@ -14,6 +14,7 @@
 
 struct row_context {
     const dllm_row_inputs *inputs;
+    dllm_candidate *list;   /* nullptr: no row, or none asked for */
     const uint32_t *noise;  /* the row's words */
     float draw_temperature; /* T of the draw; 0 = greedy */
     float temperature;      /* T of the statistics; 1 = untempered */
@@ -115,13 +116,24 @@ DLLM_DEVICE const dllm_row_inputs &inputs_of(const dllm_row_outputs &further)
     return further.inputs;
 }
 
-/** The context of a row of the run; one beyond the last has that of the last. */
-template <typename Params> DLLM_DEVICE row_context find_context(const Params &params, int64_t row)
+/* The list that a kernel adds to. */
+template <typename Params>
+DLLM_DEVICE dllm_candidate *find_list(const Params &params, int64_t row, int64_t part)
+{
+    const dllm_row_inputs &inputs = inputs_of(params.further);
+    return inputs.lists + (part * params.state_stride + row) * inputs.list_stride;
+}
+
+/** The context of a row of the run; one beyond the last has that of the last. part: split * sharers and
+ * which of these the lane is, where lists of candidates are kept. */
+template <typename Params>
+DLLM_DEVICE row_context find_context(const Params &params, int64_t row, int64_t part)
 {
     row_context context = plain_context();
     if constexpr (asks_further) {
         const int64_t last = row_count(params) - 1;
         fill_context(context, inputs_of(params.further), smaller(row, last));
+        if (has_candidates && row <= last) context.list = find_list(params, row, part);
     }
     return context;
 }

@@ -44,12 +44,22 @@ typedef struct dllm_row_extra {
     int32_t gumbel_column;           /* DLLM_NO_COLUMN */
 } dllm_row_extra;
 
+/** An entry of a row; as the first of a list its threshold and its count (candidates.cuh). */
+typedef struct dllm_candidate {
+    DLLM_ALIGNED(8) float value;
+    int32_t column;
+} dllm_candidate;
+
+/** Most entries of a list: the 256 best, and what one fold may add. */
+#define DLLM_LIST_ENTRIES_MAX 512
+
 /**
  * What transforms and further statistics read, for every head and sampler kernel and for combine.
  * Arrays of a row are indexed by the row of the run.
  */
 typedef struct dllm_row_inputs {
     dllm_row_extra *extras; /* [splits][state_stride] */
+    dllm_candidate *lists;  /* [splits][sharers][state_stride][list_stride] */
     const void *row_index;  /* without row_key row r's key is row_index[r]; NULL: r */
     const void *target;
     const float *temperatures;
@@ -69,6 +79,9 @@ typedef struct dllm_row_inputs {
     float temperature; /* of every row, without temperatures; 0 = greedy */
     int32_t ids_are_64;
     int32_t row_index_is_64;
+    int32_t candidates;  /* K */
+    int32_t sharers;     /* lists of a row and split */
+    int32_t list_stride; /* entries, the header included */
 } dllm_row_inputs;
 
 /* Outputs of the base state, and the one that stands for the state of a shard: bits beside DLLM_OUT_. */
@@ -134,6 +147,8 @@ typedef struct dllm_row_outputs {
     float *target_logprob;
     void *gumbel_id;
     float *gumbel_logprob;
+    float *candidate_values; /* (rows, candidates) */
+    void *candidate_ids;
     char *state; /* (rows, state_bytes) of dllm_state */
     int64_t state_bytes;
 } dllm_row_outputs;
@@ -194,9 +209,9 @@ static_assert(sizeof(dllm_sampler_params) == 96 + DLLM_FURTHER_BYTES(dllm_row_in
 static_assert(sizeof(dllm_combine_params) == 104 + DLLM_FURTHER_BYTES(dllm_row_outputs),
               "host and device must agree on the layout");
 static_assert(sizeof(dllm_row_extra) == 32, "an extra is read and written as two 16-byte words");
-static_assert(sizeof(dllm_row_inputs) == 136, "host and device must agree on the layout");
-static_assert(sizeof(dllm_row_outputs) == 208, "host and device must agree on the layout");
-static_assert(sizeof(dllm_merge_params) == 280, "host and device must agree on the layout");
+static_assert(sizeof(dllm_row_inputs) == 152, "host and device must agree on the layout");
+static_assert(sizeof(dllm_row_outputs) == 240, "host and device must agree on the layout");
+static_assert(sizeof(dllm_merge_params) == 312, "host and device must agree on the layout");
 static_assert(sizeof(dllm_gather_params) == 72, "host and device must agree on the layout");
 #else
 _Static_assert(sizeof(dllm_row_state) == 16, "a state is read and written as one 16-byte word");
@@ -207,9 +222,9 @@ _Static_assert(sizeof(dllm_sampler_params) == 96 + DLLM_FURTHER_BYTES(dllm_row_i
 _Static_assert(sizeof(dllm_combine_params) == 104 + DLLM_FURTHER_BYTES(dllm_row_outputs),
                "host and device must agree on the layout");
 _Static_assert(sizeof(dllm_row_extra) == 32, "an extra is read and written as two 16-byte words");
-_Static_assert(sizeof(dllm_row_inputs) == 136, "host and device must agree on the layout");
-_Static_assert(sizeof(dllm_row_outputs) == 208, "host and device must agree on the layout");
-_Static_assert(sizeof(dllm_merge_params) == 280, "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_row_inputs) == 152, "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_row_outputs) == 240, "host and device must agree on the layout");
+_Static_assert(sizeof(dllm_merge_params) == 312, "host and device must agree on the layout");
 _Static_assert(sizeof(dllm_gather_params) == 72, "host and device must agree on the layout");
 #endif
 

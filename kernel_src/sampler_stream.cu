@@ -140,8 +140,10 @@ template <bool SHIFTED>
 DLLM_DEVICE row_state fold_part(const row_part &part, const row_context &context)
 {
     row_state state = state_neutral();
+    /* where lanes keep a list together they stay together: some then fold nothing */
+    const uint32_t lead = has_candidates ? threadIdx.x % warp_lanes * packet : 0;
     uint32_t column = part.begin + threadIdx.x * packet;
-    for (; column < part.end; column += packets * step) {
+    for (; column - lead < part.end; column += packets * step) {
         packet_words loaded[packets];
         load_packets<SHIFTED>(loaded, part, column);
         float z[packets * packet];
@@ -152,6 +154,7 @@ DLLM_DEVICE row_state fold_part(const row_part &part, const row_context &context
         state_fold_tile<packets * packet, packet, step>(
             state, z, part.column_begin + static_cast<int32_t>(column),
             part.column_begin + static_cast<int32_t>(part.end), context);
+        list_settle<warp_lanes, warp_lanes * packets * packet>(context);
     }
     return state;
 }
@@ -174,7 +177,7 @@ DLLM_DEVICE row_part find_part(const dllm_sampler_params &params, int64_t split,
     return part;
 }
 
-extern "C" __global__ void __launch_bounds__(block_threads)
+extern "C" __global__ void __launch_bounds__(block_threads, has_candidates ? 3 : 0)
     sampler_stream(const __grid_constant__ dllm_sampler_params params)
 {
     griddepcontrol_wait();
@@ -184,7 +187,9 @@ extern "C" __global__ void __launch_bounds__(block_threads)
     const int64_t row = params.row_begin + blockIdx.x % rows;
     if (row >= row_count(params)) return;
     const row_part part = find_part(params, split, row);
-    const row_context context = find_context(params, row);
+    const row_context context =
+        find_context(params, row, split * (block_threads / warp_lanes) + threadIdx.x / warp_lanes);
+    if (!params.continues) list_begin(context);
     const row_state mine =
         part.phase == 0 ? fold_part<false>(part, context) : fold_part<true>(part, context);
     griddepcontrol_launch_dependents();

@@ -23,7 +23,14 @@ struct shard_state {
     int64_t gumbel_column;
 };
 
-static_assert(sizeof(shard_state) == 64, "the layout is public");
+/** dllm_state_candidate: K of them follow a state, best first. */
+struct shard_candidate {
+    float value;
+    uint32_t zero;
+    int64_t id;
+};
+
+static_assert(sizeof(shard_state) == 64 && sizeof(shard_candidate) == 16, "the layout is public");
 
 /* the DLLM_STATE_ bits of dllm.h */
 constexpr uint32_t state_has_target = 1u << 0;

@@ -14,6 +14,7 @@
 #define DLLM_STATE_CUH
 
 #include "base.cuh"
+#include "candidates.cuh"
 #include "extra.cuh"
 #include "request.cuh"
 #include "row_context.cuh"
@@ -161,6 +162,7 @@ DLLM_DEVICE void state_fold_tile(State &state, float (&z)[N], int32_t first, int
     }
     const float largest = tile_max(z);
     if constexpr (has_second) fold_second<N, RUN, STEP>(state, z, largest, first, valid);
+    if constexpr (has_candidates) list_offer<N, RUN, STEP>(z, largest, first, valid, row);
     if (largest > state.max || state.column == DLLM_NO_COLUMN) {
         int32_t offset =
             DLLM_NO_COLUMN; /* stays in a tile without mass that is all NaN or masked */

@@ -5,8 +5,6 @@
 
 const dllm_ability dllm__able_all = {~0u, ~0u, ~0u, ~0u};
 
-const dllm_ability dllm__able_folded = {~(uint32_t)DLLM_OUT_CANDIDATES, ~0u, ~0u, ~0u};
-
 const dllm_ability dllm__able_plain = {
     .outputs = DLLM_OUT_ARGMAX | DLLM_OUT_MAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS,
     .inputs = DLLM_IN_ROW_INDEX | DLLM_IN_ROWS_DEVICE,

@@ -19,9 +19,6 @@ typedef struct dllm_ability {
 /** Everything. */
 extern const dllm_ability dllm__able_all;
 
-/** Everything that a state of fixed size holds: all but candidates. */
-extern const dllm_ability dllm__able_folded;
-
 /** The outputs of the base state, of plain logits. */
 extern const dllm_ability dllm__able_plain;
 

@@ -30,6 +30,12 @@ typedef struct dllm_space {
     bool chunked; /* a tile is a chunk of logits in memory; its splits are those of the chunk */
 } dllm_space;
 
+/** Lists of candidates of a row and split: how many, and what one fold may add to each. */
+typedef struct dllm_list_shape {
+    int sharers;
+    int span;
+} dllm_list_shape;
+
 typedef struct dllm_family {
     const char *name;
     dllm_operation operation;
@@ -46,6 +52,8 @@ typedef struct dllm_family {
     int (*shared_bytes)(const dllm_problem *, const dllm_choice *, int i);
     /* Workspace for rows_max rows, without slack; every part 256-byte aligned. */
     size_t (*workspace_bytes)(const dllm_problem *, const dllm_choice *);
+    /* How lanes share lists of candidates; NULL where none are kept. */
+    dllm_list_shape (*lists)(const dllm_choice *);
     /* What else prepare must do (cuBLAS), NULL for nothing. */
     dllm_status (*prepare)(dllm_plan *, dllm_plan_entry *);
     dllm_status (*run)(const dllm_plan *, const dllm_plan_entry *, const dllm_row_call *,

@@ -39,6 +39,7 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
         return dllm__fail(DLLM_UNSUPPORTED,
                           "gemm_chunk: cuBLAS chooses by the row count, so bits follow from it");
     if (!device->has_cublas) return dllm__fail(DLLM_UNSUPPORTED, "gemm_chunk: needs cuBLAS");
+    DLLM_TRY(dllm__check_lists("gemm_chunk", problem));
     return dllm__check_grid("gemm_chunk", choice->chunk_rows, choice->splits);
 }
 
@@ -74,7 +75,7 @@ static int64_t chunk_stride(const dllm_choice *choice)
 static size_t workspace_bytes(const dllm_problem *problem, const dllm_choice *choice)
 {
     const size_t logits = (size_t)choice->chunk_rows * (size_t)chunk_stride(choice) * sizeof(float);
-    return dllm__states_bytes(problem, choice->splits) + dllm__packed_bytes(problem) +
+    return dllm__states_bytes(problem, choice) + dllm__packed_bytes(problem) +
            DLLM_GEMM_SCRATCH_BYTES + dllm__round_256(logits);
 }
 
@@ -131,7 +132,7 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
     const dllm_problem *problem = &entry->problem;
     const dllm_choice *choice = &entry->choice;
     const int64_t hidden_bytes = dllm__type_bytes(problem->hidden_type);
-    char *packed = call->workspace + dllm__states_bytes(problem, choice->splits);
+    char *packed = call->workspace + dllm__states_bytes(problem, choice);
     char *scratch = packed + dllm__packed_bytes(problem);
     dllm_gemm_call product = {.hidden = call->hidden,
                               .weight = call->weight,
@@ -160,7 +161,7 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
         for (int64_t column = 0; column < problem->valid_vocab; column += choice->chunk_vocab)
             DLLM_TRY(run_chunk(plan, entry, call, &product, &rows, (int)column, stream));
     }
-    return dllm__launch_combine(plan, entry->kernels[1], call, choice->splits, 0, stream);
+    return dllm__launch_combine(plan, entry->kernels[1], call, choice, 0, stream);
 }
 
 static const dllm_tile space_tiles[] = {
@@ -179,10 +180,11 @@ static const dllm_space space = {
 const dllm_family dllm__family_gemm_chunk = {
     .name = "gemm_chunk",
     .operation = DLLM_OPERATION_HEAD,
-    .able = &dllm__able_folded,
+    .able = &dllm__able_all,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,
+    .lists = dllm__sampler_lists,
     .workspace_bytes = workspace_bytes,
     .prepare = prepare,
     .run = run,

@@ -2,7 +2,7 @@
 #include "family_list.h"
 #include "family_parts.h"
 
-enum { MERGE_THREADS = 128 };
+enum { MERGE_THREADS = 128, MERGE_ROWS = 4 }; /* a warp a row */
 
 static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
                          const dllm_choice *choice)
@@ -17,7 +17,7 @@ static void propose(const dllm_problem *problem, const dllm_device *device, dllm
 {
     (void)problem;
     (void)device;
-    choice->tile_rows = MERGE_THREADS;
+    choice->tile_rows = MERGE_ROWS;
 }
 
 static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_kernel_spec *out)
@@ -48,17 +48,16 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
         .flags = call->flags,
         .rows = call->rows,
         .shards = call->shards,
-        .further = dllm__row_outputs(plan, call, 0),
+        .further = dllm__row_outputs(plan, call, &entry->choice),
     };
-    const dllm_grid grid = {(call->rows + MERGE_THREADS - 1) / MERGE_THREADS, MERGE_THREADS, 0,
-                            false};
+    const dllm_grid grid = {(call->rows + MERGE_ROWS - 1) / MERGE_ROWS, MERGE_THREADS, 0, false};
     return dllm__launch(plan, entry->kernels[0], &grid, &params, stream);
 }
 
 const dllm_family dllm__family_merge = {
     .name = "merge",
     .operation = DLLM_OPERATION_MERGE,
-    .able = &dllm__able_folded,
+    .able = &dllm__able_all,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,

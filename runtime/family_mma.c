@@ -145,14 +145,22 @@ static const dllm_space space = {
     .tensor_percent = 50,
 };
 
+/* The warps across a tile each keep a list of a row. */
+static dllm_list_shape lists(const dllm_choice *choice)
+{
+    const int warp_columns = choice->tile_rows <= 32 ? 32 : 64;
+    return (dllm_list_shape){choice->tile_vocab / warp_columns, warp_columns};
+}
+
 const dllm_family dllm__family_mma = {
     .name = "mma",
     .operation = DLLM_OPERATION_HEAD,
-    .able = &dllm__able_folded,
+    .able = &dllm__able_all,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,
     .shared_bytes = shared_bytes,
+    .lists = lists,
     .workspace_bytes = dllm__states_workspace,
     .run = run,
     .space = &space,

@@ -61,16 +61,41 @@ static size_t base_bytes(int64_t rows, int64_t splits)
     return dllm__round_256((size_t)rows * (size_t)splits * sizeof(dllm_row_state));
 }
 
-size_t dllm__states_bytes(const dllm_problem *problem, int64_t splits)
+static size_t extra_bytes(const dllm_problem *problem, int64_t rows, int64_t splits)
 {
-    const size_t states = (size_t)problem->rows_max * (size_t)splits;
-    return base_bytes(problem->rows_max, splits) +
-           (has_extras(problem) ? dllm__round_256(states * sizeof(dllm_row_extra)) : 0);
+    const size_t states = (size_t)rows * (size_t)splits;
+    return has_extras(problem) ? dllm__round_256(states * sizeof(dllm_row_extra)) : 0;
+}
+
+static bool has_lists(const dllm_problem *problem, const dllm_choice *choice)
+{
+    return dllm__statistics(problem) & DLLM_STATISTIC_CANDIDATES && choice->family->lists;
+}
+
+/* Entries of a list, with its header: the best, and what a fold may add before the next look. */
+static int list_stride(const dllm_problem *problem, const dllm_choice *choice)
+{
+    return 1 + problem->candidates + choice->family->lists(choice).span;
+}
+
+static size_t list_bytes(const dllm_problem *problem, const dllm_choice *choice)
+{
+    if (!has_lists(problem, choice)) return 0;
+    const int sharers = choice->family->lists(choice).sharers;
+    return dllm__round_256((size_t)problem->rows_max * (size_t)choice->splits * (size_t)sharers *
+                           (size_t)list_stride(problem, choice) * sizeof(dllm_candidate));
+}
+
+size_t dllm__states_bytes(const dllm_problem *problem, const dllm_choice *choice)
+{
+    const int64_t rows = problem->rows_max;
+    return base_bytes(rows, choice->splits) + extra_bytes(problem, rows, choice->splits) +
+           list_bytes(problem, choice);
 }
 
 size_t dllm__states_workspace(const dllm_problem *problem, const dllm_choice *choice)
 {
-    return dllm__states_bytes(problem, choice->splits);
+    return dllm__states_bytes(problem, choice);
 }
 
 /* Without a value the kernel has 0: one of plain logits is the same whatever is built beside it. */
@@ -118,14 +143,19 @@ void dllm__combine_spec(dllm_kernel_spec *out, const dllm_problem *problem)
     out->file = "combine.cu";
 }
 
-/* The extras lie behind the states of the rows of this call. */
-dllm_row_inputs dllm__row_inputs(const dllm_plan *plan, const dllm_row_call *call, int64_t splits)
+/* Extras and lists lie behind the states of the rows of this call. */
+dllm_row_inputs dllm__row_inputs(const dllm_plan *plan, const dllm_row_call *call,
+                                 const dllm_choice *choice)
 {
     const dllm_problem *problem = &plan->problem;
-    const bool kept = splits > 0 && has_extras(problem);
-    char *extras = kept ? call->workspace + base_bytes(call->rows, splits) : NULL;
+    const bool extra = call->workspace && has_extras(problem); /* merge has none */
+    const bool listed = has_lists(problem, choice);
+    const dllm_list_shape shape = listed ? choice->family->lists(choice) : (dllm_list_shape){0};
+    const size_t extras_at = base_bytes(call->rows, choice->splits);
+    const size_t lists_at = extras_at + extra_bytes(problem, call->rows, choice->splits);
     return (dllm_row_inputs){
-        .extras = (dllm_row_extra *)(void *)extras,
+        .extras = extra ? (dllm_row_extra *)(void *)(call->workspace + extras_at) : NULL,
+        .lists = listed ? (dllm_candidate *)(void *)(call->workspace + lists_at) : NULL,
         .row_index = call->row_index,
         .target = call->target,
         .temperatures = call->temperature,
@@ -145,13 +175,17 @@ dllm_row_inputs dllm__row_inputs(const dllm_plan *plan, const dllm_row_call *cal
         .temperature = problem->temperature,
         .ids_are_64 = problem->id_type == DLLM_INT64,
         .row_index_is_64 = problem->index_type == DLLM_INT64,
+        .candidates = problem->candidates,
+        .sharers = shape.sharers,
+        .list_stride = listed ? list_stride(problem, choice) : 0,
     };
 }
 
-dllm_row_outputs dllm__row_outputs(const dllm_plan *plan, const dllm_row_call *call, int64_t splits)
+dllm_row_outputs dllm__row_outputs(const dllm_plan *plan, const dllm_row_call *call,
+                                   const dllm_choice *choice)
 {
     return (dllm_row_outputs){
-        .inputs = dllm__row_inputs(plan, call, splits),
+        .inputs = dllm__row_inputs(plan, call, choice),
         .entropy = call->entropy,
         .second = call->second,
         .second_id = call->second_id,
@@ -159,6 +193,8 @@ dllm_row_outputs dllm__row_outputs(const dllm_plan *plan, const dllm_row_call *c
         .target_logprob = call->target_logprob,
         .gumbel_id = call->gumbel_id,
         .gumbel_logprob = call->gumbel_logprob,
+        .candidate_values = call->candidate_values,
+        .candidate_ids = call->candidate_ids,
         .state = call->state,
         .state_bytes = (int64_t)dllm__state_bytes(&plan->problem),
     };
@@ -200,8 +236,8 @@ dllm_status dllm__launch(const dllm_plan *plan, dllm_cu_function function, const
 }
 
 dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function function,
-                                 const dllm_row_call *call, int splits, int shared_bytes,
-                                 dllm_stream stream)
+                                 const dllm_row_call *call, const dllm_choice *choice,
+                                 int shared_bytes, dllm_stream stream)
 {
     dllm_combine_params params = {
         .states = (const dllm_row_state *)(const void *)call->workspace,
@@ -217,8 +253,8 @@ dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function functio
         .state_stride = call->rows,
         .vocab_offset = plan->problem.vocab_offset,
         .row_index_is_64 = plan->problem.index_type == DLLM_INT64,
-        .splits = splits,
-        .further = dllm__row_outputs(plan, call, splits),
+        .splits = choice->splits,
+        .further = dllm__row_outputs(plan, call, choice),
     };
     const dllm_grid grid = {ceil_div(call->rows, DLLM_COMBINE_ROWS), COMBINE_THREADS, shared_bytes,
                             true};
@@ -245,11 +281,11 @@ dllm_status dllm__launch_head(const dllm_plan *plan, const dllm_plan_entry *entr
         .valid_vocab = (int32_t)problem->valid_vocab,
         .depth = (int32_t)problem->depth,
         .split_columns = entry->choice.split_columns,
-        .further = dllm__row_inputs(plan, call, entry->choice.splits),
+        .further = dllm__row_inputs(plan, call, &entry->choice),
     };
     grid.blocks = ceil_div(call->rows, rows_a_block) * entry->choice.splits;
     DLLM_TRY(dllm__launch(plan, entry->kernels[0], &grid, &params, stream));
-    return dllm__launch_combine(plan, entry->kernels[1], call, entry->choice.splits, 0, stream);
+    return dllm__launch_combine(plan, entry->kernels[1], call, &entry->choice, 0, stream);
 }
 
 void dllm__sampler_spec(dllm_kernel_spec *out, const dllm_problem *problem, dllm_type logits_type)
@@ -257,6 +293,25 @@ void dllm__sampler_spec(dllm_kernel_spec *out, const dllm_problem *problem, dllm
     *out = (dllm_kernel_spec){.file = "sampler_stream.cu", .entry = "sampler_stream"};
     dllm__kernel_define(out, "DLLM_LOGITS_TYPE", logits_type);
     dllm__define_request(out, problem);
+    /* lists hold what a warp may add in one fold: 256 columns, one packet a lane */
+    if (dllm__statistics(problem) & DLLM_STATISTIC_CANDIDATES)
+        dllm__kernel_define(out, "DLLM_PACKETS", 1);
+}
+
+dllm_list_shape dllm__sampler_lists(const dllm_choice *choice)
+{
+    (void)choice;
+    return (dllm_list_shape){DLLM_SAMPLER_THREADS / WARP, DLLM_SAMPLER_SPAN};
+}
+
+dllm_status dllm__check_lists(const char *family, const dllm_problem *problem)
+{
+    if (!(dllm__statistics(problem) & DLLM_STATISTIC_CANDIDATES) ||
+        problem->valid_vocab <= INT32_MAX - DLLM_SAMPLER_SPAN)
+        return DLLM_OK;
+    return dllm__fail(DLLM_UNSUPPORTED,
+                      "%s: valid_vocab %lld is above 2^31 - 1 - %d with candidates", family,
+                      (long long)problem->valid_vocab, DLLM_SAMPLER_SPAN);
 }
 
 void dllm__split_sampler(dllm_choice *choice, int64_t rows, int64_t columns, dllm_type type,
@@ -293,7 +348,7 @@ dllm_status dllm__launch_sampler(const dllm_plan *plan, const dllm_plan_entry *e
         .columns = block->columns,
         .split_columns = entry->choice.split_columns,
         .continues = block->continues,
-        .further = dllm__row_inputs(plan, call, entry->choice.splits),
+        .further = dllm__row_inputs(plan, call, &entry->choice),
     };
     const dllm_grid grid = {block->rows * entry->choice.splits, DLLM_SAMPLER_THREADS, 0,
                             block->dependent};

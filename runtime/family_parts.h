@@ -26,7 +26,7 @@ typedef struct dllm_split_rule {
 void dllm__split_vocab(dllm_choice *choice, const dllm_split_rule *rule);
 
 /** Device memory for the partial states, a multiple of 256 bytes. */
-size_t dllm__states_bytes(const dllm_problem *problem, int64_t splits);
+size_t dllm__states_bytes(const dllm_problem *problem, const dllm_choice *choice);
 
 /** The workspace of a family that needs its states alone. */
 size_t dllm__states_workspace(const dllm_problem *problem, const dllm_choice *choice);
@@ -44,14 +44,15 @@ bool dllm__is_plain(const dllm_problem *problem);
 int dllm__extra_words(const dllm_problem *problem);
 
 /** What a head or sampler kernel reads for transforms and statistics. */
-dllm_row_inputs dllm__row_inputs(const dllm_plan *plan, const dllm_row_call *call, int64_t splits);
+dllm_row_inputs dllm__row_inputs(const dllm_plan *plan, const dllm_row_call *call,
+                                 const dllm_choice *choice);
 
 /** A kernel that finishes rows, but for its file. */
 void dllm__finish_spec(dllm_kernel_spec *out, const char *entry, const dllm_problem *problem);
 
 /** What it writes beyond the plain outputs. */
 dllm_row_outputs dllm__row_outputs(const dllm_plan *plan, const dllm_row_call *call,
-                                   int64_t splits);
+                                   const dllm_choice *choice);
 
 /** The combine kernel of a problem. */
 void dllm__combine_spec(dllm_kernel_spec *out, const dllm_problem *problem);
@@ -83,8 +84,8 @@ enum { DLLM_COMBINE_ROWS = 4 }; /* of a block */
  * shared_bytes  what no one uses but keeps blocks apart; 0: none
  */
 dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function function,
-                                 const dllm_row_call *call, int splits, int shared_bytes,
-                                 dllm_stream stream);
+                                 const dllm_row_call *call, const dllm_choice *choice,
+                                 int shared_bytes, dllm_stream stream);
 
 /** A block of logits for the sampler kernel: all columns of the problem, or one chunk. */
 typedef struct dllm_logits_block {
@@ -101,12 +102,19 @@ typedef struct dllm_logits_block {
 
 enum {
     DLLM_SAMPLER_THREADS = 128,
+    DLLM_SAMPLER_SPAN = 256, /* columns that a warp folds at a time where it keeps candidates */
     DLLM_SAMPLER_COLUMNS_STEP = 1024,      /* one 16-byte load of 2-byte logits a thread */
     DLLM_SAMPLER_COLUMNS_MAX = 1024 * 1024 /* no sum of a lane gets more than 1,024 terms */
 };
 
 /** The sampler kernel of a problem for one type of logits. */
 void dllm__sampler_spec(dllm_kernel_spec *out, const dllm_problem *problem, dllm_type logits_type);
+
+/** The lists of candidates that the sampler kernel keeps. */
+dllm_list_shape dllm__sampler_lists(const dllm_choice *choice);
+
+/** DLLM_UNSUPPORTED if columns beside the last would pass 2^31 where lanes stay together for lists. */
+dllm_status dllm__check_lists(const char *family, const dllm_problem *problem);
 
 /** Splits rows of `columns` logits of a type so that all of the device reads. */
 void dllm__split_sampler(dllm_choice *choice, int64_t rows, int64_t columns, dllm_type type,

@@ -87,13 +87,20 @@ static const dllm_space naive_space = {
     .products_a_clock = 32,
 };
 
+static dllm_list_shape naive_lists(const dllm_choice *choice)
+{
+    (void)choice;
+    return (dllm_list_shape){1, WARP};
+}
+
 const dllm_family dllm__family_naive = {
     .name = "naive",
     .operation = DLLM_OPERATION_HEAD,
-    .able = &dllm__able_folded,
+    .able = &dllm__able_all,
     .legal = naive_legal,
     .propose = naive_propose,
     .kernels = naive_kernels,
+    .lists = naive_lists,
     .workspace_bytes = dllm__states_workspace,
     .run = naive_run,
     .space = &naive_space,
@@ -163,13 +170,19 @@ static const dllm_space tiled_space = {
     .products_a_clock = 48,
 };
 
+static dllm_list_shape tiled_lists(const dllm_choice *choice)
+{
+    return (dllm_list_shape){1, choice->tile_vocab};
+}
+
 const dllm_family dllm__family_tiled = {
     .name = "tiled",
     .operation = DLLM_OPERATION_HEAD,
-    .able = &dllm__able_folded,
+    .able = &dllm__able_all,
     .legal = tiled_legal,
     .propose = tiled_propose,
     .kernels = tiled_kernels,
+    .lists = tiled_lists,
     .workspace_bytes = dllm__states_workspace,
     .run = tiled_run,
     .space = &tiled_space,

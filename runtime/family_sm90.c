@@ -122,6 +122,12 @@ static dllm_status legal_operands(const dllm_problem *problem)
     return DLLM_OK;
 }
 
+/* Lists of candidates are kept by tiles of 64 rows alone: lanes of more have no registers for them. */
+static bool is_listed(const dllm_problem *problem)
+{
+    return dllm__statistics(problem) & DLLM_STATISTIC_CANDIDATES;
+}
+
 /* Widest tile: in lanes of more rows a draw, or a transform, leaves no registers for accumulators of
    192 columns. */
 static int vocab_most(const dllm_problem *problem, int tile_rows)
@@ -130,7 +136,9 @@ static int vocab_most(const dllm_problem *problem, int tile_rows)
                              DLLM_TRANSFORM_ROW_KEY | DLLM_TRANSFORM_NOISE;
     const bool folds_more =
         dllm__statistics(problem) & DLLM_STATISTIC_GUMBEL || dllm__transforms(problem) & ~of_rows;
-    return folds_more && tile_rows > 64 ? NARROW_VOCAB : INT32_MAX;
+    if (tile_rows <= 64) return INT32_MAX;
+    if (is_listed(problem)) return 0;
+    return folds_more ? NARROW_VOCAB : INT32_MAX;
 }
 
 static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
@@ -194,7 +202,7 @@ static void choose_splits(const dllm_problem *problem, const dllm_device *device
 static void propose(const dllm_problem *problem, const dllm_device *device, dllm_choice *choice)
 {
     const struct tile *tile = tiles;
-    while (tile->rows_max < problem->rows_max)
+    while (tile->rows_max < problem->rows_max && !is_listed(problem))
         tile++;
     choice->tile_rows = tile->rows;
     choice->tile_vocab = (int)smaller(tile->vocab, vocab_most(problem, tile->rows));
@@ -221,7 +229,7 @@ static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_
 
 static size_t workspace_bytes(const dllm_problem *problem, const dllm_choice *choice)
 {
-    return dllm__states_bytes(problem, choice->splits) + dllm__packed_bytes(problem);
+    return dllm__states_bytes(problem, choice) + dllm__packed_bytes(problem);
 }
 
 /* One row tile that is bound by reading the weight, not by products. */
@@ -270,7 +278,7 @@ static dllm_status run_head(const dllm_plan *plan, const dllm_plan_entry *entry,
         .hidden_rows = hidden_rows(choice, call->rows),
         .stages = choice->stages,
         .pairs = in_pairs(choice, call->rows),
-        .further = dllm__row_inputs(plan, call, choice->splits),
+        .further = dllm__row_inputs(plan, call, choice),
     };
     const int64_t units = row_tiles(choice, call->rows) * params.splits;
     const dllm_grid grid = {smaller(units, plan->context->device.multiprocessors),
@@ -287,7 +295,7 @@ static dllm_status run_combine(const dllm_plan *plan, const dllm_plan_entry *ent
 {
     const int64_t few = (int64_t)SPREAD_BLOCKS * plan->context->device.multiprocessors;
     const int64_t blocks = ceil_div(call->rows, DLLM_COMBINE_ROWS);
-    return dllm__launch_combine(plan, entry->kernels[COMBINE], call, entry->choice.splits,
+    return dllm__launch_combine(plan, entry->kernels[COMBINE], call, &entry->choice,
                                 blocks <= few ? SPREAD_BYTES : 0, stream);
 }
 
@@ -297,7 +305,7 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
     const dllm_problem *problem = &entry->problem;
     dllm_row_call rows = *call;
     if (call->row_index) {
-        char *packed = call->workspace + dllm__states_bytes(problem, entry->choice.splits);
+        char *packed = call->workspace + dllm__states_bytes(problem, &entry->choice);
         DLLM_TRY(dllm__pack_rows(plan, entry->kernels[GATHER], call, packed, stream));
         rows.hidden = packed;
         rows.hidden_stride = dllm__packed_stride(problem);
@@ -321,14 +329,21 @@ static const dllm_space space = {
     .tensor_percent = 90,
 };
 
+/* Warpgroups that take turns each keep a list of a row. */
+static dllm_list_shape lists(const dllm_choice *choice)
+{
+    return (dllm_list_shape){groups(choice) == 2 ? 2 : 1, choice->tile_vocab};
+}
+
 const dllm_family dllm__family_sm90 = {
     .name = "sm90",
     .operation = DLLM_OPERATION_HEAD,
-    .able = &dllm__able_folded,
+    .able = &dllm__able_all,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,
     .shared_bytes = shared_bytes,
+    .lists = lists,
     .workspace_bytes = workspace_bytes,
     .run = run,
     .space = &space,

@@ -11,6 +11,7 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
     if (choice->split_columns > DLLM_SAMPLER_COLUMNS_MAX)
         return dllm__fail(DLLM_UNSUPPORTED, "stream: a split of %d columns is above %d",
                           choice->split_columns, DLLM_SAMPLER_COLUMNS_MAX);
+    DLLM_TRY(dllm__check_lists("stream", problem));
     return dllm__check_grid("stream", problem->rows_max, choice->splits);
 }
 
@@ -42,7 +43,7 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
         .columns = (int)plan->problem.valid_vocab,
     };
     DLLM_TRY(dllm__launch_sampler(plan, entry, call, &block, stream));
-    return dllm__launch_combine(plan, entry->kernels[1], call, entry->choice.splits, 0, stream);
+    return dllm__launch_combine(plan, entry->kernels[1], call, &entry->choice, 0, stream);
 }
 
 static const dllm_tile space_tiles[] = {{1, DLLM_SAMPLER_COLUMNS_STEP, 0, 1}};
@@ -58,10 +59,11 @@ static const dllm_space space = {
 const dllm_family dllm__family_stream = {
     .name = "stream",
     .operation = DLLM_OPERATION_SAMPLER,
-    .able = &dllm__able_folded,
+    .able = &dllm__able_all,
     .legal = legal,
     .propose = propose,
     .kernels = kernels,
+    .lists = dllm__sampler_lists,
     .workspace_bytes = dllm__states_workspace,
     .run = run,
     .space = &space,

@@ -46,10 +46,13 @@ static void append_buckets(dllm_kernel_list *list, const dllm_device *device, dl
     }
 }
 
-enum { PLAIN = DLLM_OUT_ARGMAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS };
+enum {
+    PLAIN = DLLM_OUT_ARGMAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS,
+    LIST = 64 /* of candidates; no kernel depends on it */
+};
 
 /* What loops ask for beyond plain outputs: the confidences that decoding ranks positions by, a
-   likelihood with its context, a draw, and a draw with a temperature of each row. */
+   likelihood with its context, a draw, a draw with a temperature of each row, and a list to filter. */
 static const struct {
     uint32_t outputs;
     uint32_t inputs;
@@ -59,6 +62,7 @@ static const struct {
     {DLLM_OUT_ENTROPY | DLLM_OUT_SECOND | DLLM_OUT_TARGET_LOGPROB, DLLM_IN_TARGET, 0},
     {DLLM_OUT_GUMBEL_ID | DLLM_OUT_GUMBEL_LOGPROB, 0, 1},
     {DLLM_OUT_GUMBEL_ID | DLLM_OUT_GUMBEL_LOGPROB, DLLM_IN_TEMPERATURE | DLLM_IN_ROW_KEY, 0},
+    {DLLM_OUT_CANDIDATES, 0, 0},
 };
 
 /* Of heads and logits as models have them: one type of 16 bits, rows aligned. */
@@ -72,6 +76,7 @@ static void append_requests(dllm_kernel_list *list, const dllm_device *device, d
         problem.outputs = PLAIN | requests[i].outputs;
         problem.inputs = requests[i].inputs;
         problem.temperature = requests[i].temperature;
+        problem.candidates = requests[i].outputs & DLLM_OUT_CANDIDATES ? LIST : 0;
         append_buckets(list, device, problem);
         problem.operation = DLLM_OPERATION_SAMPLER;
         append_buckets(list, device, problem);

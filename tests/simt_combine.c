@@ -211,6 +211,38 @@ START_TEST(takes_the_row_count_of_the_device)
 }
 END_TEST
 
+/* The first list is thinned before the second is looked at, whose columns are lower. */
+START_TEST(ties_across_lists_go_to_the_lower_column)
+{
+    enum { KEPT = 2, SPAN = 32, STRIDE = 1 + KEPT + SPAN, SHARERS = 2 };
+    static dllm_candidate lists[SHARERS][ROWS][STRIDE];
+    float values[ROWS][KEPT];
+    int64_t ids[ROWS][KEPT];
+    bench b;
+    make_bench(&b, 1);
+    for (int row = 0; row < ROWS; row++) {
+        lists[0][row][0] = (dllm_candidate){NAN, KEPT + SPAN};
+        for (int i = 1; i < STRIDE; i++)
+            lists[0][row][i] = (dllm_candidate){1.0f, 100 + i};
+        lists[1][row][0] = (dllm_candidate){NAN, 1};
+        lists[1][row][1] = (dllm_candidate){1.0f, row};
+    }
+    b.params.further.inputs.lists = lists[0][0];
+    b.params.further.inputs.candidates = KEPT;
+    b.params.further.inputs.sharers = SHARERS;
+    b.params.further.inputs.list_stride = STRIDE;
+    b.params.further.candidate_values = values[0];
+    b.params.further.candidate_ids = ids;
+    run_bench(&b, "combine_16_0_id8");
+    for (int row = 0; row < ROWS; row++) {
+        ck_assert_int_eq(ids[row][0], row);
+        ck_assert_int_eq(ids[row][1], 101);
+        ck_assert(values[row][0] == 1.0f && values[row][1] == 1.0f);
+    }
+    free_bench(&b);
+}
+END_TEST
+
 /* Four rows a block: the last block has warps without a row. */
 START_TEST(writes_no_row_beyond_the_last)
 {
@@ -330,6 +362,7 @@ static Suite *combine_suite(void)
     tcase_add_loop_test(combine, writes_the_outputs_asked_for_alone, 0,
                         sizeof alone / sizeof alone[0]);
     tcase_add_test(combine, flags_rows_outside_the_source);
+    tcase_add_test(combine, ties_across_lists_go_to_the_lower_column);
     tcase_add_test(combine, writes_no_row_beyond_the_last);
     tcase_add_test(combine, takes_the_row_count_of_the_device);
     tcase_add_loop_test(gather, gathers_rows_and_zeros, 0, sizeof copies / sizeof copies[0]);

@@ -12,6 +12,8 @@ enum {
     NEUTRAL = DLLM_TRANSFORM_SCALE | DLLM_TRANSFORM_BIAS | DLLM_TRANSFORM_SUPPRESS |
               DLLM_TRANSFORM_PENALTY | DLLM_TRANSFORM_ROW_TEMPERATURE | DLLM_TRANSFORM_ROW_KEY,
     OF_ROWS = DLLM_TRANSFORM_TEMPERED | DLLM_TRANSFORM_ROW_TEMPERATURE,
+    SAMPLER_WARPS = 4,
+    SAMPLER_SPAN = 256,
     PLAIN = DLLM_OUT_ARGMAX | DLLM_OUT_MAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS
 };
 
@@ -41,6 +43,7 @@ uint32_t simt_outputs(const simt_variant *variant)
         outputs |= DLLM_OUT_SECOND | DLLM_OUT_SECOND_ID | DLLM_OUT_MARGIN;
     if (statistics & DLLM_STATISTIC_TARGET) outputs |= DLLM_OUT_TARGET_LOGPROB;
     if (statistics & DLLM_STATISTIC_GUMBEL) outputs |= DLLM_OUT_GUMBEL_ID | DLLM_OUT_GUMBEL_LOGPROB;
+    if (statistics & DLLM_STATISTIC_CANDIDATES) outputs |= DLLM_OUT_CANDIDATES;
     return outputs;
 }
 
@@ -115,6 +118,16 @@ static const uint64_t *add_keys(simt_inputs *out, const row_problem *p)
     return made;
 }
 
+/* Lists of a row and split, and what one fold adds to each at most. */
+static void set_lists(dllm_row_inputs *device, const simt_variant *variant, int64_t candidates)
+{
+    const bool is_sampler = strcmp(variant->kernel, "sampler_stream") == 0;
+    const int span = simt_variant_value(variant, "DLLM_TILE_VOCAB", SIMT_LANES);
+    device->candidates = (int32_t)candidates;
+    device->sharers = is_sampler ? SAMPLER_WARPS : 1;
+    device->list_stride = 1 + device->candidates + (is_sampler ? SAMPLER_SPAN : span);
+}
+
 void simt_inputs_make(simt_inputs *out, const simt_variant *variant, const row_problem *p,
                       const void *row_index)
 {
@@ -144,6 +157,8 @@ void simt_inputs_make(simt_inputs *out, const simt_variant *variant, const row_p
     if (transforms & DLLM_TRANSFORM_ROW_KEY) device->row_key = add_keys(out, p);
     if (transforms & DLLM_TRANSFORM_NOISE)
         device->noise = add(out, p->noise, (size_t)(p->rows * p->vocab) * 2 * sizeof(uint32_t));
+    if (statistics_of(variant) & DLLM_STATISTIC_CANDIDATES)
+        set_lists(device, variant, p->candidates);
     device->seed = add(out, p->seed, sizeof(uint64_t));
     if (p->draw) device->draw = add(out, p->draw, sizeof(uint32_t));
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 9, VOCAB = 301, SHARDS_MAX = 8, MERGE_ROWS = 128 };
+enum { ROWS = 9, VOCAB = 301, SHARDS_MAX = 8, BLOCK_ROWS = 4, BLOCK_THREADS = 128 };
 
 /* The columns where shards begin; the last entry is the end. */
 static const struct {
@@ -25,6 +25,9 @@ static const struct {
     const char *sampler, *merge;
     uint32_t features;
 } requests[] = {{"sampler_stream_3_15_0", "merge_15_0", FEATURE_OUTPUTS},
+                {"sampler_stream_3_31_1012", "merge_31_384",
+                 FEATURE_OUTPUTS | FEATURE_SCALE | FEATURE_BIAS | FEATURE_SUPPRESS |
+                     FEATURE_PENALTY | FEATURE_TEMPERATURES | FEATURE_TEMPERED | FEATURE_KEYS},
                 {"sampler_stream_3_15_1012", "merge_15_384",
                  FEATURE_OUTPUTS | FEATURE_SCALE | FEATURE_BIAS | FEATURE_SUPPRESS |
                      FEATURE_PENALTY | FEATURE_TEMPERATURES | FEATURE_TEMPERED | FEATURE_KEYS}};
@@ -45,6 +48,14 @@ static void make_whole(row_data *out, int request, row_values values)
                              .features = requests[request].features};
     ck_assert(row_data_make(out, &shape));
     out->problem.outputs &= simt_outputs(variant);
+}
+
+/* Of a row in one shard: its state, and its candidates behind it. */
+static size_t state_bytes(const row_data *whole)
+{
+    const bool listed = whole->problem.outputs & DLLM_OUT_CANDIDATES;
+    const size_t count = listed ? (size_t)whole->problem.candidates : 0;
+    return sizeof(dllm_state) + count * sizeof(dllm_state_candidate);
 }
 
 /* The columns begin .. end - 1 of the whole as a problem of their own. */
@@ -69,7 +80,8 @@ static void export_shards(char *states, const row_data *whole, int request, int 
             shard_of(&whole->problem, cuts[cut].begin[s], cuts[cut].begin[s + 1]);
         const simt_choice choice = {.kernel = simt_variant_find(requests[request].sampler),
                                     .splits = 2,
-                                    .states = states + (size_t)s * ROWS * sizeof(dllm_state)};
+                                    .states = states + (size_t)s * ROWS * state_bytes(whole),
+                                    .state_bytes = (int64_t)state_bytes(whole)};
         row_result unused;
         ck_assert_msg(simt_row_run(&unused, &shard, &choice) == ROW_RAN, "%s", unused.message.text);
         row_result_release(&unused);
@@ -82,31 +94,37 @@ static void merge(row_result *out, const row_data *whole, const char *states, in
     const row_problem *p = &whole->problem;
     simt_inputs inputs;
     simt_inputs_make(&inputs, variant, p, NULL);
-    *out = (row_result){.id_type = DLLM_INT64};
-    for (int i = 0; i < ROW_OUTPUTS; i++) {
-        out->data[i] = malloc((size_t)ROWS * 8);
+    *out = (row_result){.id_type = DLLM_INT64, .candidates = p->candidates};
+    for (int i = 0; i <= ROW_CANDIDATE_IDS; i++) {
+        const size_t elements = i < ROW_OUTPUTS ? 1 : (size_t)p->candidates;
+        if (!(p->outputs & row_output_bit(i))) continue;
+        out->data[i] = malloc(ROWS * elements * 8);
         ck_assert_ptr_nonnull(out->data[i]);
-        memset(out->data[i], 0xa5, (size_t)ROWS * 8);
+        memset(out->data[i], 0xa5, ROWS * elements * 8);
     }
-    const dllm_merge_params params = {.states = states,
-                                      .shard_stride_bytes = ROWS * sizeof(dllm_state),
-                                      .argmax = out->data[ROW_ARGMAX],
-                                      .max = out->data[ROW_MAX],
-                                      .lse = out->data[ROW_LSE],
-                                      .confidence = out->data[ROW_CONFIDENCE],
-                                      .flags = out->data[ROW_FLAGS],
-                                      .rows = ROWS,
-                                      .shards = cuts[cut].count,
-                                      .further = {.inputs = inputs.device,
-                                                  .entropy = out->data[ROW_ENTROPY],
-                                                  .second = out->data[ROW_SECOND],
-                                                  .second_id = out->data[ROW_SECOND_ID],
-                                                  .margin = out->data[ROW_MARGIN],
-                                                  .target_logprob = out->data[ROW_TARGET_LOGPROB],
-                                                  .gumbel_id = out->data[ROW_GUMBEL_ID],
-                                                  .gumbel_logprob = out->data[ROW_GUMBEL_LOGPROB],
-                                                  .state_bytes = sizeof(dllm_state)}};
-    const char *wrong = simt_run(variant->body, &params, 1, MERGE_ROWS, SIMT_FIRST_COME);
+    const dllm_merge_params params = {
+        .states = states,
+        .shard_stride_bytes = (int64_t)(ROWS * state_bytes(whole)),
+        .argmax = out->data[ROW_ARGMAX],
+        .max = out->data[ROW_MAX],
+        .lse = out->data[ROW_LSE],
+        .confidence = out->data[ROW_CONFIDENCE],
+        .flags = out->data[ROW_FLAGS],
+        .rows = ROWS,
+        .shards = cuts[cut].count,
+        .further = {.inputs = inputs.device,
+                    .entropy = out->data[ROW_ENTROPY],
+                    .second = out->data[ROW_SECOND],
+                    .second_id = out->data[ROW_SECOND_ID],
+                    .margin = out->data[ROW_MARGIN],
+                    .target_logprob = out->data[ROW_TARGET_LOGPROB],
+                    .gumbel_id = out->data[ROW_GUMBEL_ID],
+                    .gumbel_logprob = out->data[ROW_GUMBEL_LOGPROB],
+                    .candidate_values = out->data[ROW_CANDIDATE_VALUES],
+                    .candidate_ids = out->data[ROW_CANDIDATE_IDS],
+                    .state_bytes = (int64_t)state_bytes(whole)}};
+    const char *wrong = simt_run(variant->body, &params, (ROWS + BLOCK_ROWS - 1) / BLOCK_ROWS,
+                                 BLOCK_THREADS, SIMT_FIRST_COME);
     ck_assert_msg(!wrong, "%s", wrong);
     simt_inputs_release(&inputs);
 }
@@ -119,9 +137,9 @@ START_TEST(shards_merge_to_the_whole_row)
     row_data whole;
     row_result merged;
     dllm_message why;
-    char *states = aligned_alloc(16, (size_t)cuts[cut].count * ROWS * sizeof(dllm_state));
-    ck_assert_ptr_nonnull(states);
     make_whole(&whole, request, values);
+    char *states = aligned_alloc(16, (size_t)cuts[cut].count * ROWS * state_bytes(&whole));
+    ck_assert_ptr_nonnull(states);
     export_shards(states, &whole, request, cut);
     merge(&merged, &whole, states, request, cut);
     ck_assert_msg(row_data_compare(&whole, &merged, &why), "%d shards: %s", cuts[cut].count,

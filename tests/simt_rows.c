@@ -252,12 +252,19 @@ static bool run_sampler(session *run)
     return true;
 }
 
+/* Elements of a row of an output. */
+static int64_t row_elements(const row_problem *p, int output)
+{
+    return output < ROW_OUTPUTS ? 1 : p->candidates;
+}
+
 static void make_outputs(session *run)
 {
     const row_problem *p = run->problem;
-    for (int i = 0; i < ROW_OUTPUTS; i++) {
-        const size_t bytes = (size_t)p->rows * row_output_bytes(i, p->id_type);
-        if (!(simt_outputs(run->choice->kernel) & 1u << i)) continue;
+    for (int i = 0; i <= ROW_CANDIDATE_IDS; i++) {
+        const size_t bytes =
+            (size_t)(p->rows * row_elements(p, i)) * row_output_bytes(i, p->id_type);
+        if (!(simt_outputs(run->choice->kernel) & row_output_bit(i))) continue;
         run->result->data[i] = malloc(bytes);
         ck_assert_ptr_nonnull(run->result->data[i]);
         memset(run->result->data[i], POISON, bytes);
@@ -291,8 +298,10 @@ static bool run_combine(session *run)
                                                     .target_logprob = data[ROW_TARGET_LOGPROB],
                                                     .gumbel_id = data[ROW_GUMBEL_ID],
                                                     .gumbel_logprob = data[ROW_GUMBEL_LOGPROB],
+                                                    .candidate_values = data[ROW_CANDIDATE_VALUES],
+                                                    .candidate_ids = data[ROW_CANDIDATE_IDS],
                                                     .state = run->choice->states,
-                                                    .state_bytes = sizeof(dllm_state)}};
+                                                    .state_bytes = run->choice->state_bytes}};
     return launch(run,
                   simt_combine_of(run->choice->kernel, p->id_type, run->choice->states != NULL),
                   &params, ceil_div(p->rows, WARP_ROWS));
@@ -316,8 +325,8 @@ static bool spare_states_hold(session *run, const void *states, size_t state_byt
 static bool spare_outputs_hold(session *run)
 {
     const row_problem *p = run->problem;
-    for (int i = 0; i < ROW_OUTPUTS; i++) {
-        const size_t bytes = row_output_bytes(i, p->id_type);
+    for (int i = 0; i <= ROW_CANDIDATE_IDS; i++) {
+        const size_t bytes = (size_t)row_elements(p, i) * row_output_bytes(i, p->id_type);
         const unsigned char *data = run->result->data[i];
         for (size_t at = (size_t)row_problem_written(p) * bytes;
              data && at < (size_t)p->rows * bytes; at++)
@@ -329,7 +338,7 @@ static bool spare_outputs_hold(session *run)
 static void *poisoned_states(const session *run, size_t state_bytes)
 {
     const size_t bytes = (size_t)(run->splits * run->state_stride) * state_bytes;
-    void *made = aligned_alloc(16, bytes);
+    void *made = aligned_alloc(16, (bytes + 15) / 16 * 16 + 16);
     ck_assert_ptr_nonnull(made);
     return memset(made, POISON, bytes);
 }
@@ -337,7 +346,7 @@ static void *poisoned_states(const session *run, size_t state_bytes)
 row_outcome simt_row_run(row_result *out, const row_problem *problem, const simt_choice *choice)
 {
     session run = {.problem = problem, .choice = choice, .result = out};
-    *out = (row_result){.id_type = problem->id_type};
+    *out = (row_result){.id_type = problem->id_type, .candidates = problem->candidates};
     (void)strncpy(out->plan.family, choice->kernel->kernel, sizeof out->plan.family - 1);
     run.valid_vocab = (int32_t)stride_of(problem->valid_vocab, problem->vocab);
     run.state_stride = problem->rows + SPARE_STATES;
@@ -346,6 +355,9 @@ row_outcome simt_row_run(row_result *out, const row_problem *problem, const simt
     run.states = poisoned_states(&run, sizeof *run.states);
     simt_inputs_make(&run.inputs, choice->kernel, problem, run.row_index.data);
     run.inputs.device.extras = poisoned_states(&run, sizeof *run.inputs.device.extras);
+    const dllm_row_inputs *device = &run.inputs.device;
+    const size_t list_bytes = (size_t)device->list_stride * sizeof(dllm_candidate);
+    run.inputs.device.lists = poisoned_states(&run, (size_t)device->sharers * list_bytes);
     const bool ran = (problem->is_head ? run_head(&run) : run_sampler(&run)) &&
                      spare_states_hold(&run, run.states, sizeof *run.states) &&
                      spare_states_hold(&run, run.inputs.device.extras, sizeof(dllm_row_extra)) &&
@@ -354,6 +366,7 @@ row_outcome simt_row_run(row_result *out, const row_problem *problem, const simt
     if (ran && !held) (void)REFUSE(&run, "an input was changed");
     free(run.states);
     free(run.inputs.device.extras);
+    free(run.inputs.device.lists);
     simt_inputs_release(&run.inputs);
     free(run.hidden.base);
     free(run.weight.base);

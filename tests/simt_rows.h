@@ -18,7 +18,8 @@ typedef struct simt_choice {
     int64_t chunk_columns; /* sampler: logits come in chunks of so many columns; 0 = all at once */
     int64_t chunk_rows;    /* sampler without a row index: and of so many rows; 0 = all at once */
     simt_order order;
-    char *states; /* (rows) of dllm_state: written in place of the outputs; NULL: outputs */
+    char *states; /* (rows, state_bytes): written in place of the outputs; NULL: outputs */
+    int64_t state_bytes;
 } simt_choice;
 
 /** The variant of that name; the running test fails if there is none. */

@@ -150,6 +150,29 @@ static inline unsigned __ballot_sync(unsigned mask, int predicate)
     return ballot;
 }
 
+/* one thread runs at a time */
+static inline int atomicAdd(int *to, int value)
+{
+    const int before = *to;
+    *to += value;
+    return before;
+}
+
+static inline int __popc(unsigned value)
+{
+    return __builtin_popcount(value);
+}
+
+static inline int __ffs(int value)
+{
+    return __builtin_ffs(value);
+}
+
+static inline void __syncwarp()
+{
+    (void)simt_exchange("__syncwarp", 0xffffffffu, 0);
+}
+
 static inline int __any_sync(unsigned mask, int predicate)
 {
     return __ballot_sync(mask, predicate) != 0;

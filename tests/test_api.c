@@ -204,16 +204,10 @@ START_TEST(what_is_not_built_says_so)
 {
     dllm_context *context;
     dllm_plan *plan = NULL;
-    dllm_merge_options merge = DLLM_MERGE_OPTIONS_INIT;
     dllm_decode_options decode;
     memset(&decode, 0, sizeof decode);
     start();
     ck_assert_int_eq(dllm_context_create(&context, NULL), DLLM_OK);
-    merge.vocab = merge.shards_max = merge.rows_max = 1;
-    merge.outputs = DLLM_OUT_CANDIDATES;
-    merge.candidates = 1;
-    ck_assert_int_eq(dllm_merge_prepare(&plan, context, &merge), DLLM_UNSUPPORTED);
-    ck_assert_ptr_nonnull(strstr(dllm_last_error(), "merge: candidates is not implemented"));
     ck_assert_int_eq(dllm_decode_prepare(&plan, context, &decode), DLLM_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(dllm_last_error(), "decode is not implemented"));
     ck_assert_int_eq(dllm_head_prepare(&plan, NULL, NULL), DLLM_INVALID_ARGUMENT);
