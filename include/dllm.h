@@ -210,11 +210,12 @@ typedef struct dllm_statistics {
     uint64_t loaded_system;   /* kernels loaded from a read-only cache folder */
     uint64_t loaded_imported; /* kernels loaded from an imported pack */
     uint64_t waited;          /* kernels that another process was making: waited for it */
+    uint64_t evicted;         /* kernels removed from a folder above its limit */
 } dllm_statistics;
 
 #define DLLM_STATISTICS_INIT                                                                       \
     {                                                                                              \
-        sizeof(dllm_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0, 0                              \
+        sizeof(dllm_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0, 0, 0                           \
     }
 
 /** Copies the counters; out->struct_size says how much of them is wanted. Any thread. */

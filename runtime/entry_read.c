@@ -42,6 +42,7 @@ static dllm_read_outcome read_open_file(dllm_read_file *out, int fd, const dllm_
     const char *refusal = dllm__trust_refusal(trust, &status);
     if (refusal) return ignored(out, refusal);
     out->size = (size_t)status.st_size;
+    out->used = status.st_mtime;
     if (out->size < limits->least) return bad(out, "shorter than a header");
     if (out->size > limits->most) return bad(out, "larger than an entry may be");
     return read_bytes(out, fd);

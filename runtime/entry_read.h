@@ -18,6 +18,7 @@ typedef enum dllm_read_outcome {
 typedef struct dllm_read_file {
     unsigned char *bytes; /* free() it, whatever the outcome */
     size_t size;          /* of the file, as far as it is known */
+    time_t used;          /* its modification time */
     dllm_entry entry;     /* in `bytes`; set for DLLM_READ_ENTRY alone */
     const char *reason;   /* why it is IGNORED or BAD, else NULL; valid until the next call */
 } dllm_read_file;

@@ -1,6 +1,7 @@
 /* entry_store.c - names of entries; lookup, publishing and quarantine by them */
 #include "entry_store.h"
 
+#include "cache_trim.h"
 #include "entry_bad.h"
 #include "entry_read.h"
 #include "status.h"
@@ -14,7 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BELOW_BYTES = 16, LOCK_WAIT_MS = 30000, KEY_DIGITS = DLLM_SHA256_HEX_BYTES - 1 };
+enum {
+    BELOW_BYTES = 16,
+    LOCK_WAIT_MS = 30000,
+    PUBLICATIONS_A_TRIM = 256,
+    KEY_DIGITS = DLLM_SHA256_HEX_BYTES - 1
+};
 
 typedef struct layer {
     dllm_cache_dir dir;
@@ -29,6 +35,9 @@ struct dllm_entry_store {
     atomic_bool swept; /* v1/tmp was looked through */
     atomic_bool told;  /* a failure to publish was logged */
     atomic_ullong quarantined;
+    atomic_ullong evicted;
+    atomic_ullong published; /* from a start of the process's own on */
+    uint64_t limit_bytes;
     int layer_count;
     layer layers[]; /* the user's folder, then the read-only ones */
 };
@@ -51,6 +60,8 @@ dllm_status dllm__entry_store_create(dllm_entry_store **out, const dllm_cache_di
     store->log = log;
     store->calls = calls ? calls : &dllm__file_calls;
     store->layer_count = dir_count;
+    store->limit_bytes = dllm__cache_limit();
+    atomic_store(&store->published, (unsigned long long)getpid());
     for (int i = 0; i < dir_count; i++) {
         store->layers[i].dir = dirs[i];
         if (!dirs[i].usable) switch_off(store, &store->layers[i], dirs[i].why);
@@ -77,6 +88,11 @@ const char *dllm__entry_store_off(const dllm_entry_store *store)
 uint64_t dllm__entry_store_quarantined(const dllm_entry_store *store)
 {
     return atomic_load(&store->quarantined);
+}
+
+uint64_t dllm__entry_store_evicted(const dllm_entry_store *store)
+{
+    return atomic_load(&store->evicted);
 }
 
 /* ---- names: v1/k/<2 hex>/<source key>-<build>.dk */
@@ -136,6 +152,13 @@ static void pass_over(const search *s, dllm_read_outcome outcome, const char *na
         dllm__log(s->store->log, "cache entry %s ignored: %s", name, reason);
 }
 
+/* So that trimming knows. Of a file that is another's the stamp may be refused: no harm. */
+static void stamp(const search *s, const char *name, time_t used)
+{
+    if (s->layer == 0 && time(NULL) - used > DLLM_STAMP_SECONDS)
+        (void)utimensat(s->folder->fd, name, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
 static bool load_build(dllm_stored_entry *out, const search *s, const char *build)
 {
     dllm_read_file file;
@@ -149,6 +172,7 @@ static bool load_build(dllm_stored_entry *out, const search *s, const char *buil
         out->cubin = file.bytes;
         out->cubin_bytes = file.entry.payload_bytes;
         out->layer = s->layer;
+        stamp(s, out->name, file.used);
         (void)snprintf(out->build, sizeof out->build, "%s", build);
         return true;
     }
@@ -209,6 +233,18 @@ void dllm__stored_entry_release(dllm_stored_entry *entry)
 
 /* ---- publishing */
 
+/* Processes begin at different places, so that short ones trim as often as long ones. */
+static void trim_now_and_then(dllm_entry_store *store)
+{
+    dllm_trim_report report;
+    if (atomic_fetch_add(&store->published, 1) % PUBLICATIONS_A_TRIM != 0) return;
+    (void)dllm__cache_trim(&report, &store->layers[0].dir, store->limit_bytes, false);
+    (void)atomic_fetch_add(&store->evicted, (unsigned long long)report.removed);
+    if (report.removed)
+        dllm__log(store->log, "cache folder above %llu bytes: %d kernels removed",
+                  (unsigned long long)store->limit_bytes, report.removed);
+}
+
 bool dllm__entry_store_publish(dllm_entry_store *store, const dllm_kernel_key *key,
                                const char *build, const unsigned char *cubin, size_t cubin_bytes,
                                char *why)
@@ -230,7 +266,10 @@ bool dllm__entry_store_publish(dllm_entry_store *store, const dllm_kernel_key *k
     dllm__entry_name(name, key->hex, build);
     dllm__kernel_key_with_build(&text, key, build);
     const dllm_entry entry = {text.text, text.text_bytes, cubin, cubin_bytes};
-    if (dllm__entry_publish(dir, store->calls, name, &entry, why)) return true;
+    if (dllm__entry_publish(dir, store->calls, name, &entry, why)) {
+        trim_now_and_then(store);
+        return true;
+    }
     if (!atomic_exchange(&store->told, true))
         dllm__log(store->log, "kernel not stored in %s: %s", dir->path, why);
     return false;

@@ -79,6 +79,9 @@ bool dllm__entry_store_publish(dllm_entry_store *store, const dllm_kernel_key *k
 bool dllm__entry_store_quarantine(dllm_entry_store *store, const char *folder, const char *name,
                                   const char *reason);
 
+/** Entries removed so far because the folder was above its limit, DLLM_CACHE_MAX. */
+uint64_t dllm__entry_store_evicted(const dllm_entry_store *store);
+
 /** Entries moved aside so far. */
 uint64_t dllm__entry_store_quarantined(const dllm_entry_store *store);
 

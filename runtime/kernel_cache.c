@@ -238,6 +238,7 @@ void dllm__kernel_cache_statistics(const dllm_kernel_cache *cache, dllm_statisti
     out->waited += atomic_load(&cache->waited);
     out->stored += atomic_load(&cache->stored);
     out->store_failures += atomic_load(&cache->store_failures);
+    out->evicted += dllm__entry_store_evicted(cache->store);
     out->quarantined += dllm__entry_store_quarantined(cache->store);
     out->compile_ms += (double)atomic_load(&cache->compile_us) / 1000.0;
 }

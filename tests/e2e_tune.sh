@@ -45,7 +45,7 @@ prebuild="$tune prebuild --arch sm_90a --set austen"
 # ---- usage
 check help 0 "$tune" --help
 has out 'prebuild'
-for command in doctor prebuild tune merge export import list verify; do
+for command in doctor prebuild tune merge export import stat show trim clear list verify; do
     check "$command --help" 0 "$tune" $command --help
     has out "usage: dllm-tune $command"
     check "$command with a strange option" 1 "$tune" $command --strange
@@ -54,7 +54,7 @@ done
 check 'no command' 1 "$tune"
 check 'unknown command' 1 "$tune" polish
 has err 'polish is not a command'
-for command in capture show stat trim clear; do
+for command in capture; do
     check "$command" 1 "$tune" $command
     has err "$command is not built in this version"
 done
@@ -161,6 +161,33 @@ check 'import nothing' 1 "$tune" import
 check 'merge one' 1 "$tune" merge "$work/pack" -o "$work/both"
 check 'export nowhere' 2 "$tune" export -o /no/such/folder/pack
 has err 'No such file'
+
+# ---- how much there is, and less of it
+check 'stat' 0 "$tune" stat
+has out "^sm_90a *$number kernels"
+check 'stat --json' 0 "$tune" stat --json
+is_json
+has out "\"kernels\": $number"
+key=$("$tune" list -q | head -n 1 | cut -c 1-20)
+check 'show' 0 "$tune" show "$key"
+has out '^arch sm_90a'
+check 'show of nothing' 2 "$tune" show 0000
+check 'trim keeps the young' 0 "$tune" trim --max 0
+last_line "$(tail -n 1 "$work/out" | sed 's/^[0-9]*/0/')"
+check 'trim of a wrong size' 1 "$tune" trim --max much
+find "$work/new/v1/k" -name '*.dk' -exec touch -d '2 hours ago' {} +
+check 'trim --dry-run --json' 0 env DLLM_CACHE_DIR="$work/new" "$tune" trim --max 0 --dry-run --json
+is_json
+check 'trim' 0 env DLLM_CACHE_DIR="$work/new" "$tune" trim --max 0
+has out "^$number of $number files removed"
+check 'import again' 0 env DLLM_CACHE_DIR="$work/new" "$tune" import "$work/pack"
+check 'clear --tuning' 0 env DLLM_CACHE_DIR="$work/new" "$tune" clear --tuning
+has out '^0 of 0 files'
+check 'clear' 0 env DLLM_CACHE_DIR="$work/new" "$tune" clear
+[ -z "$(find "$work/new/v1/k" -name '*.dk')" ] || complain 'it left a kernel'
+mkdir "$work/foreign"
+check 'clear what is no cache' 5 env DLLM_CACHE_DIR="$work/foreign" "$tune" clear
+has err 'CACHEDIR.TAG'
 
 # ---- a bad entry: found, told, moved aside, compiled again
 check verify 0 "$tune" verify

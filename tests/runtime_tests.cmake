@@ -7,6 +7,7 @@ dllm_test(test_kernel_key LABEL unit SOURCES test_kernel_key.c)
 dllm_test(test_entry_file LABEL unit SOURCES test_entry_file.c)
 dllm_test(test_cache_dirs LABEL unit SOURCES test_cache_dirs.c ${cache_fixture})
 dllm_test(test_cache_layers LABEL unit SOURCES test_cache_layers.c)
+dllm_test(test_cache_trim LABEL unit SOURCES test_cache_trim.c ${cache_fixture})
 dllm_test(test_entry_lock LABEL unit SOURCES test_entry_lock.c ${cache_fixture})
 dllm_test(test_entry_publish LABEL unit SOURCES test_entry_publish.c ${cache_fixture})
 dllm_test(test_entry_store LABEL unit SOURCES test_entry_store.c ${cache_fixture})
@@ -14,7 +15,7 @@ dllm_test(test_entry_store LABEL unit SOURCES test_entry_store.c ${cache_fixture
 # Its own copies of what sits above the compiler, so that the archive's compiler is not drawn in.
 set(kernel_fixture ${cache_fixture} kernel_fixture.c fake_compiler.c fake_driver.c fake_memory.c)
 foreach(source kernel_cache kernel_fetch kernel_key kernel_spec entry_store entry_publish entry_read
-    entry_file entry_bad entry_lock cache_dirs cache_layers shared_object sha256 driver log status)
+    entry_file entry_bad entry_lock cache_trim cache_dirs cache_layers shared_object sha256 driver log status)
   list(APPEND kernel_fixture ../runtime/${source}.c)
 endforeach()
 foreach(test test_kernel_cache test_kernel_layers)

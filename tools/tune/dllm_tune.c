@@ -85,6 +85,34 @@ static const char list_help[] =
     "Lists the kernels in the cache folder.\n\n" COMMON_HELP
     "\nexit status: 0 done, 1 usage, 2 a folder in the cache cannot be used, 5 nothing in it can\n";
 
+static const char show_help[] =
+    "usage: dllm-tune show KEY [options]\n"
+    "Prints the key text of the kernel, or the tuned choice, whose name begins with "
+    "KEY.\n\n" COMMON_HELP
+    "\nexit status: 0 done, 1 usage, 2 there is none, 5 the cache folder cannot be used\n";
+
+static const char stat_help[] =
+    "usage: dllm-tune stat [options]\n"
+    "Counts what is in the cache folder, how much of it was used, and what was moved "
+    "aside.\n\n" COMMON_HELP
+    "\nexit status: 0 done, 1 usage, 2 a folder in the cache cannot be used, 5 nothing in it can\n";
+
+static const char trim_help[] =
+    "usage: dllm-tune trim [--max SIZE] [options]\n"
+    "Removes the kernels that were not used for longest until the rest is below a size. Nothing\n"
+    "younger than an hour goes.\n\n"
+    "  --max SIZE      500M, 1G or plain bytes (DLLM_CACHE_MAX, else 2G)\n"
+    "  --dry-run       count alone\n" COMMON_HELP
+    "\nexit status: 0 done, 1 usage, 5 the folder cannot be used or is no cache\n";
+
+static const char clear_help[] = "usage: dllm-tune clear [--kernels | --tuning] [options]\n"
+                                 "Empties the cache folder.\n\n"
+                                 "  --kernels       kernels alone\n"
+                                 "  --tuning        tuned choices alone\n"
+                                 "  --dry-run       count alone\n" COMMON_HELP
+                                 "\nexit status: 0 done, 1 usage, 2 some files stay, 5 the folder "
+                                 "cannot be used or is no cache\n";
+
 static const char verify_help[] =
     "usage: dllm-tune verify [--repair [--dry-run]] [options]\n"
     "Reads every entry of the cache folder whole and checks its digests.\n\n"
@@ -102,6 +130,10 @@ static const char general_help[] =
     "  merge       make one pack of several\n"
     "  export      the cache folder as a pack\n"
     "  import      a pack into the cache folder\n"
+    "  stat        how much is in the cache folder\n"
+    "  show        one entry of it\n"
+    "  trim        remove what was not used for longest\n"
+    "  clear       remove all\n"
     "  list        the kernels in the cache folder\n"
     "  verify      read every entry of the cache folder and check it\n\n"
     "dllm-tune COMMAND --help tells a command's options. Output that could not be written is exit\n"
@@ -116,7 +148,9 @@ enum {
     TAKES_SETS = 16,
     TAKES_TUNE = 32,
     TAKES_OUTPUT = 64,
-    TAKES_FILES = 128
+    TAKES_FILES = 128,
+    TAKES_MAX = 256,
+    TAKES_KINDS = 512
 };
 
 static const struct command {
@@ -132,12 +166,16 @@ static const struct command {
     {"merge", tune_merge, merge_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_OUTPUT | TAKES_FILES},
     {"export", tune_export, export_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_OUTPUT},
     {"import", tune_import, import_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_FILES},
+    {"stat", tune_stat, stat_help, TAKES_COMMON},
+    {"show", tune_show, show_help, TAKES_COMMON | TAKES_FILES},
+    {"trim", tune_trim, trim_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_MAX},
+    {"clear", tune_clear, clear_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_KINDS},
     {"list", tune_list, list_help, TAKES_COMMON},
     {"verify", tune_verify, verify_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_REPAIR},
 };
 
 /* Known, and not in this version. */
-static const char *const unbuilt[] = {"capture", "show", "stat", "trim", "clear"};
+static const char *const unbuilt[] = {"capture"};
 
 enum {
     ARCH = 256,
@@ -145,6 +183,9 @@ enum {
     JOBS,
     DRY_RUN,
     REPAIR,
+    MAX,
+    KERNELS,
+    TUNING,
     JSON,
     SHAPES,
     CAPTURE,
@@ -163,6 +204,9 @@ static const struct option long_options[] = {
     {"jobs", required_argument, NULL, JOBS},
     {"dry-run", no_argument, NULL, DRY_RUN},
     {"repair", no_argument, NULL, REPAIR},
+    {"max", required_argument, NULL, MAX},
+    {"kernels", no_argument, NULL, KERNELS},
+    {"tuning", no_argument, NULL, TUNING},
     {"json", no_argument, NULL, JSON},
     {"shapes", required_argument, NULL, SHAPES},
     {"capture", required_argument, NULL, CAPTURE},
@@ -264,6 +308,11 @@ static int needs(int option)
         return TAKES_REPAIR;
     case 'o':
         return TAKES_OUTPUT;
+    case MAX:
+        return TAKES_MAX;
+    case KERNELS:
+    case TUNING:
+        return TAKES_KINDS;
     default:
         return option >= SHAPES ? TAKES_TUNE : TAKES_COMMON;
     }
@@ -314,6 +363,15 @@ static int read_option(tune_options *out, int option, const char *value)
         break;
     case JSON:
         out->json = true;
+        break;
+    case MAX:
+        out->max = value;
+        break;
+    case KERNELS:
+        out->kernels = true;
+        break;
+    case TUNING:
+        out->tuning = true;
         break;
     case 'o':
         out->output = value;

@@ -36,8 +36,11 @@ typedef struct tune_options {
     int jobs; /* 0: a worker a core */
     tune_names arches;
     tune_names sets;
-    tune_names files;   /* packs */
+    tune_names files;   /* packs, or a key */
     const char *output; /* a pack, NULL: none */
+    const char *max;    /* a size, NULL: the limit that the library keeps */
+    bool kernels;       /* clear these alone, like the next */
+    bool tuning;
     /* of tune */
     tune_names rows;    /* row counts, none: every bucket */
     const char *shapes; /* files, NULL: none */
@@ -56,6 +59,10 @@ int tune_search(const tune_options *options);
 int tune_merge(const tune_options *options);
 int tune_export(const tune_options *options);
 int tune_import(const tune_options *options);
+int tune_stat(const tune_options *options);
+int tune_show(const tune_options *options);
+int tune_trim(const tune_options *options);
+int tune_clear(const tune_options *options);
 int tune_list(const tune_options *options);
 int tune_verify(const tune_options *options);
 

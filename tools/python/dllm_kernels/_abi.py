@@ -116,6 +116,7 @@ class dllm_statistics(Structure):
         ("loaded_system", c_uint64),
         ("loaded_imported", c_uint64),
         ("waited", c_uint64),
+        ("evicted", c_uint64),
     ]
 
 

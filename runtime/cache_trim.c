@@ -1,0 +1,214 @@
+/* cache_trim.c - entries listed by age, removed from the oldest on; whole folders emptied */
+#include "cache_trim.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const uint64_t default_bytes = (uint64_t)2 << 30;
+
+/* ---- limits */
+
+bool dllm__parse_bytes(uint64_t *out, const char *text)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    errno = 0;
+    const unsigned long long number = strtoull(text, &end, 10);
+    if (!isdigit((unsigned char)*text) || errno) return false;
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    if (*end && (!unit || end[1])) return false;
+    const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    if (number > UINT64_MAX >> shift) return false;
+    *out = (uint64_t)number << shift;
+    return true;
+}
+
+uint64_t dllm__cache_limit(void)
+{
+    uint64_t bytes;
+    const char *text = secure_getenv("DLLM_CACHE_MAX");
+    return text && dllm__parse_bytes(&bytes, text) ? bytes : default_bytes;
+}
+
+bool dllm__cache_is_tagged(const dllm_cache_dir *dir)
+{
+    dllm_cache_folder top;
+    struct stat status;
+    if (!dir->usable || !dllm__cache_folder_open(&top, dir, "v1", false)) return false;
+    const bool tagged = fstatat(top.fd, "CACHEDIR.TAG", &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                        S_ISREG(status.st_mode);
+    dllm__cache_folder_close(&top);
+    return tagged;
+}
+
+/* ---- what is there */
+
+typedef struct old_entry {
+    char name[NAME_MAX + 1];
+    time_t used;
+    uint64_t bytes;
+} old_entry;
+
+typedef struct old_list {
+    int count;
+    int room;
+    bool no_memory;
+    old_entry *entries;
+} old_list;
+
+static void add(old_list *list, const char *name, const struct stat *status)
+{
+    if (list->count == list->room) {
+        const int room = list->room ? 2 * list->room : 256;
+        old_entry *moved = realloc(list->entries, (size_t)room * sizeof *moved);
+        list->no_memory |= !moved;
+        if (!moved) return;
+        list->entries = moved;
+        list->room = room;
+    }
+    old_entry *entry = &list->entries[list->count++];
+    (void)snprintf(entry->name, sizeof entry->name, "%s", name);
+    entry->used = status->st_mtime;
+    entry->bytes = (uint64_t)status->st_size;
+}
+
+static void list_folder(old_list *list, const dllm_cache_dir *dir, const char *below)
+{
+    dllm_cache_folder folder;
+    struct dirent **names = NULL;
+    if (!dllm__cache_folder_open(&folder, dir, below, false)) return;
+    const int count = scandirat(folder.fd, ".", &names, NULL, NULL);
+    for (int i = 0; i < count; i++) {
+        struct stat status;
+        const size_t length = strlen(names[i]->d_name);
+        const bool kernel = length > 3 && strcmp(names[i]->d_name + length - 3, ".dk") == 0;
+        if (kernel && fstatat(folder.fd, names[i]->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(status.st_mode))
+            add(list, names[i]->d_name, &status);
+        free(names[i]);
+    }
+    free(names);
+    dllm__cache_folder_close(&folder);
+}
+
+static void folder_of(char below[16], const char *name)
+{
+    (void)snprintf(below, 16, "v1/k/%.2s", name);
+}
+
+static void list_kernels(old_list *list, const dllm_cache_dir *dir)
+{
+    for (unsigned i = 0; i < 256; i++) {
+        char number[8], below[16];
+        (void)snprintf(number, sizeof number, "%02x", i);
+        folder_of(below, number);
+        list_folder(list, dir, below);
+    }
+}
+
+/* ---- trim */
+
+static int compare_age(const void *a, const void *b)
+{
+    const old_entry *left = a, *right = b;
+    if (left->used != right->used) return left->used < right->used ? -1 : 1;
+    return strcmp(left->name, right->name);
+}
+
+/* Looked at again just before: one that was used since stays. */
+static bool remove_entry(const dllm_cache_dir *dir, const old_entry *entry)
+{
+    char below[16];
+    struct stat status;
+    dllm_cache_folder folder;
+    folder_of(below, entry->name);
+    if (!dllm__cache_folder_open(&folder, dir, below, false)) return false;
+    const bool removed = fstatat(folder.fd, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                         status.st_mtime == entry->used && unlinkat(folder.fd, entry->name, 0) == 0;
+    dllm__cache_folder_close(&folder);
+    return removed;
+}
+
+bool dllm__cache_trim(dllm_trim_report *out, const dllm_cache_dir *dir, uint64_t limit_bytes,
+                      bool dry_run)
+{
+    old_list list = {0};
+    *out = (dllm_trim_report){0};
+    if (!dllm__cache_is_tagged(dir)) return false;
+    list_kernels(&list, dir);
+    for (int i = 0; i < list.count; i++)
+        out->bytes += list.entries[i].bytes;
+    out->entries = list.count;
+    const time_t young = time(NULL) - DLLM_TRIM_SECONDS;
+    if (list.count) qsort(list.entries, (size_t)list.count, sizeof *list.entries, compare_age);
+    for (int i = 0; i < list.count && out->bytes - out->removed_bytes > limit_bytes; i++) {
+        const old_entry *entry = &list.entries[i];
+        if (entry->used > young) break;
+        if (!dry_run && !remove_entry(dir, entry)) continue;
+        out->removed++;
+        out->removed_bytes += entry->bytes;
+    }
+    free(list.entries);
+    return !list.no_memory;
+}
+
+/* ---- clear */
+
+static void empty_folder(dllm_trim_report *out, const dllm_cache_dir *dir, const char *below,
+                         bool dry_run)
+{
+    dllm_cache_folder folder;
+    struct dirent **names = NULL;
+    if (!dllm__cache_folder_open(&folder, dir, below, false)) return;
+    const int count = scandirat(folder.fd, ".", &names, NULL, NULL);
+    for (int i = 0; i < count; i++) {
+        struct stat status;
+        if (fstatat(folder.fd, names[i]->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            !S_ISDIR(status.st_mode)) {
+            const bool removed = dry_run || unlinkat(folder.fd, names[i]->d_name, 0) == 0;
+            out->entries++;
+            out->bytes += (uint64_t)status.st_size;
+            out->removed += removed;
+            out->removed_bytes += removed ? (uint64_t)status.st_size : 0;
+        }
+        free(names[i]);
+    }
+    free(names);
+    dllm__cache_folder_close(&folder);
+}
+
+static void empty_folders(dllm_trim_report *out, const dllm_cache_dir *dir, const char *below,
+                          bool dry_run)
+{
+    dllm_cache_folder folder;
+    struct dirent **names = NULL;
+    if (!dllm__cache_folder_open(&folder, dir, below, false)) return;
+    const int count = scandirat(folder.fd, ".", &names, NULL, NULL);
+    dllm__cache_folder_close(&folder);
+    for (int i = 0; i < count; i++) {
+        char inner[NAME_MAX + 16];
+        (void)snprintf(inner, sizeof inner, "%s/%s", below, names[i]->d_name);
+        if (names[i]->d_name[0] != '.') empty_folder(out, dir, inner, dry_run);
+        free(names[i]);
+    }
+    free(names);
+}
+
+bool dllm__cache_clear(dllm_trim_report *out, const dllm_cache_dir *dir, bool kernels, bool tuning,
+                       bool dry_run)
+{
+    static const char *const beside[] = {"v1/bad", "v1/nvrtc", "v1/lock", "v1/tmp"};
+    *out = (dllm_trim_report){0};
+    if (!dllm__cache_is_tagged(dir)) return false;
+    if (kernels) empty_folders(out, dir, "v1/k", dry_run);
+    if (tuning) empty_folders(out, dir, "v1/t", dry_run);
+    for (size_t i = 0; kernels && i < sizeof beside / sizeof beside[0]; i++)
+        empty_folder(out, dir, beside[i], dry_run);
+    return true;
+}

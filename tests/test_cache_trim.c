@@ -1,0 +1,214 @@
+/* test_cache_trim.c - the oldest go first, the young and the used stay, and only in a cache */
+#include "check_suite.h"
+
+#include "cache_fixture.h"
+#include "cache_trim.h"
+#include "entry_store.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ENTRIES = 8, HOUR = 3600 };
+
+static const char build[] = "13.0.88";
+static cache_fixture fixture;
+static dllm_entry_store *store;
+
+static void open_store(const char *limit)
+{
+    ck_assert_int_eq(setenv("DLLM_CACHE_MAX", limit, 1), 0);
+    ck_assert_int_eq(dllm__entry_store_create(&store, &fixture.dir, 1, &fixture.log, NULL),
+                     DLLM_OK);
+}
+
+static void make(void)
+{
+    fixture_make(&fixture);
+    open_store("2G");
+}
+
+static void clean(void)
+{
+    dllm__entry_store_destroy(store);
+    ck_assert_int_eq(unsetenv("DLLM_CACHE_MAX"), 0);
+    fixture_remove(&fixture);
+}
+
+static void entry_path(char path[FIXTURE_PATH_BYTES], int number)
+{
+    const dllm_kernel_key key = fixture_key(number);
+    fixture_entry_path(path, &fixture, &key, build);
+}
+
+static void publish(int number)
+{
+    char why[DLLM_WHY_BYTES];
+    static const unsigned char cubin[1000] = "cubin";
+    const dllm_kernel_key key = fixture_key(number);
+    ck_assert_msg(dllm__entry_store_publish(store, &key, build, cubin, sizeof cubin, why), "%s",
+                  why);
+}
+
+/* As if it had been used last so many hours ago. */
+static void set_age(int number, int hours)
+{
+    char path[FIXTURE_PATH_BYTES];
+    const time_t then = time(NULL) - (time_t)hours * HOUR;
+    const struct timespec times[2] = {{.tv_sec = then}, {.tv_sec = then}};
+    entry_path(path, number);
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static bool is_there(int number)
+{
+    char path[FIXTURE_PATH_BYTES];
+    entry_path(path, number);
+    return access(path, F_OK) == 0;
+}
+
+/* Entry i was used i + 2 hours ago. */
+static dllm_trim_report fill(void)
+{
+    dllm_trim_report report;
+    for (int i = 0; i < ENTRIES; i++) {
+        publish(i);
+        set_age(i, i + 2);
+    }
+    ck_assert(dllm__cache_trim(&report, &fixture.dir, UINT64_MAX, true));
+    ck_assert_int_eq(report.entries, ENTRIES);
+    ck_assert_int_eq(report.removed, 0);
+    return report;
+}
+
+START_TEST(the_longest_unused_go_first)
+{
+    dllm_trim_report report;
+    const uint64_t all = fill().bytes;
+    ck_assert(dllm__cache_trim(&report, &fixture.dir, all / 2, false));
+    ck_assert_int_eq(report.removed, ENTRIES / 2);
+    ck_assert_uint_eq(report.bytes, all);
+    for (int i = 0; i < ENTRIES; i++)
+        ck_assert_int_eq(is_there(i), i < ENTRIES / 2);
+}
+END_TEST
+
+START_TEST(a_dry_run_removes_nothing)
+{
+    dllm_trim_report report;
+    (void)fill();
+    ck_assert(dllm__cache_trim(&report, &fixture.dir, 0, true));
+    ck_assert_int_eq(report.removed, ENTRIES);
+    for (int i = 0; i < ENTRIES; i++)
+        ck_assert(is_there(i));
+}
+END_TEST
+
+START_TEST(nothing_younger_than_an_hour_goes)
+{
+    dllm_trim_report report;
+    (void)fill();
+    set_age(0, 0);
+    ck_assert(dllm__cache_trim(&report, &fixture.dir, 0, false));
+    ck_assert_int_eq(report.removed, ENTRIES - 1);
+    ck_assert(is_there(0));
+}
+END_TEST
+
+START_TEST(a_hit_sets_the_stamp_once_a_day)
+{
+    struct stat status;
+    char path[FIXTURE_PATH_BYTES];
+    const int ages[] = {23, 25};
+    publish(1);
+    entry_path(path, 1);
+    for (int i = 0; i < 2; i++) {
+        dllm_stored_entry entry;
+        const dllm_kernel_key key = fixture_key(1);
+        set_age(1, ages[i]);
+        ck_assert(dllm__entry_store_load(&entry, store, &key, build, 0));
+        dllm__stored_entry_release(&entry);
+        ck_assert_int_eq(stat(path, &status), 0);
+        ck_assert_int_eq(time(NULL) - status.st_mtime<HOUR, ages[i]> 24);
+    }
+}
+END_TEST
+
+START_TEST(writers_trim_every_256th_time)
+{
+    (void)fill();
+    dllm__entry_store_destroy(store);
+    open_store("1K");
+    for (int i = 0; i < 256; i++)
+        publish(100);
+    ck_assert_uint_eq(dllm__entry_store_evicted(store), ENTRIES);
+    ck_assert(is_there(100));
+    ck_assert_int_eq(fixture.lines, 1);
+}
+END_TEST
+
+START_TEST(a_folder_without_tag_is_no_cache)
+{
+    char path[FIXTURE_PATH_BYTES];
+    dllm_trim_report report;
+    (void)fill();
+    fixture_path(path, &fixture, "v1/CACHEDIR.TAG");
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert(!dllm__cache_trim(&report, &fixture.dir, 0, false));
+    ck_assert(!dllm__cache_clear(&report, &fixture.dir, true, true, false));
+    for (int i = 0; i < ENTRIES; i++)
+        ck_assert(is_there(i));
+}
+END_TEST
+
+START_TEST(clearing_takes_what_it_is_told)
+{
+    char why[DLLM_WHY_BYTES];
+    dllm_trim_report report;
+    (void)fill();
+    ck_assert(dllm__text_publish(&fixture.dir, &dllm__file_calls, "v1/t/fake", "a.plan", "x", why));
+    ck_assert(dllm__cache_clear(&report, &fixture.dir, true, false, true));
+    ck_assert_int_eq(report.removed, ENTRIES);
+    ck_assert(is_there(0));
+    ck_assert(dllm__cache_clear(&report, &fixture.dir, true, false, false));
+    ck_assert(!is_there(0));
+    ck_assert_int_eq(fixture_count(&fixture, "v1/t/fake"), 1);
+    ck_assert(dllm__cache_clear(&report, &fixture.dir, false, true, false));
+    ck_assert_int_eq(fixture_count(&fixture, "v1/t/fake"), 0);
+}
+END_TEST
+
+START_TEST(sizes_are_read_or_refused)
+{
+    uint64_t bytes = 0;
+    static const char *const wrong[] = {
+        "", "G", "-1", "1.5G", "1GB", "99999999999999999999", "99999999999T", " 1"};
+    ck_assert(dllm__parse_bytes(&bytes, "0") && bytes == 0);
+    ck_assert(dllm__parse_bytes(&bytes, "500M") && bytes == (uint64_t)500 << 20);
+    ck_assert(dllm__parse_bytes(&bytes, "2T") && bytes == (uint64_t)2 << 40);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ck_assert_msg(!dllm__parse_bytes(&bytes, wrong[i]), "%s", wrong[i]);
+    ck_assert_int_eq(setenv("DLLM_CACHE_MAX", "much", 1), 0);
+    ck_assert_uint_eq(dllm__cache_limit(), (uint64_t)2 << 30);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cache_trim");
+    TCase *trim = tcase_create("trim");
+    tcase_add_checked_fixture(trim, make, clean);
+    tcase_set_timeout(trim, 60);
+    tcase_add_test(trim, the_longest_unused_go_first);
+    tcase_add_test(trim, a_dry_run_removes_nothing);
+    tcase_add_test(trim, nothing_younger_than_an_hour_goes);
+    tcase_add_test(trim, a_hit_sets_the_stamp_once_a_day);
+    tcase_add_test(trim, writers_trim_every_256th_time);
+    tcase_add_test(trim, a_folder_without_tag_is_no_cache);
+    tcase_add_test(trim, clearing_takes_what_it_is_told);
+    tcase_add_test(trim, sizes_are_read_or_refused);
+    suite_add_tcase(suite, trim);
+    return check_suite_run(suite);
+}
