@@ -203,6 +203,14 @@ check 'verify --repair --dry-run' 2 "$tune" verify --repair --dry-run
 [ -e "$entry" ] || complain 'a dry run moved an entry'
 check 'verify --repair' 0 "$tune" verify --repair
 [ -e "$entry" ] && complain 'the bad entry is still there'
+mkdir -p -m 700 "$DLLM_CACHE_DIR/v1/t/gpu"
+echo 'this is no tuned choice' >"$DLLM_CACHE_DIR/v1/t/gpu/a.plan"
+check 'verify finds a bad tuned choice' 2 "$tune" verify
+has out '^BAD .*v1/t/gpu/a.plan: it is not a plan'
+check 'list --json with it' 0 "$tune" list --json
+is_json
+check 'verify --repair of it' 0 "$tune" verify --repair
+[ -e "$DLLM_CACHE_DIR/v1/bad/a.plan" ] || complain 'the bad tuned choice was not moved aside'
 check 'prebuild after the repair' 0 $prebuild
 last_line "$number kernels, 1 compiled, $((number - 1)) already cached"
 

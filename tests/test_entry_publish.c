@@ -366,7 +366,7 @@ static void age_files(const cache_fixture *f, const char *below, time_t seconds)
 
 START_TEST(killed_writers_leave_whole_entries_and_what_is_swept)
 {
-    enum { KILLS = 50 };
+    enum { KILLS = 500 };
     cache_fixture f;
     fixture_make(&f);
     int left = 0;

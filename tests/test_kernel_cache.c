@@ -439,7 +439,7 @@ END_TEST
 
 /* ---- threads */
 
-enum { THREADS = 16 };
+enum { THREADS = 64 };
 
 typedef struct worker {
     kernel_fixture *f;

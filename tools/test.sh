@@ -1,7 +1,7 @@
 #!/bin/sh
 # test.sh - the one test command: sets up what is missing, checks, builds and runs everything
 #
-# Stages: format, layers, results, warnings with clang, clang-tidy, ASan + UBSan, TSan, an installed copy,
+# Stages: format, layers, results, warnings with clang, clang-tidy, ASan + UBSan, fuzzing, TSan, an installed copy,
 # the Python package, and last the whole of ctest on the release build. Suites that need a GPU skip without one; where there
 # is one compute-sanitizer runs them too. Ends 0 only if every stage did.
 set -eu
@@ -35,9 +35,12 @@ configure_and_build build/asan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 ASAN_OPTIONS=protect_shadow_gap=0:detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 \
     ctest --test-dir build/asan -L 'unit|simt|e2e' --output-on-failure -j "$jobs"
 
+say "the parsers of the cache, fuzzed"
+sh tests/fuzz/run.sh build 10
+
 say "thread sanitizer"
 configure_and_build build/tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDLLM_SANITIZE=thread
-ctest --test-dir build/tsan -R 'test_(kernel_cache|cpu_pool|compiler)' --output-on-failure
+ctest --test-dir build/tsan -R 'test_(kernel_cache|kernel_layers|cpu_pool|compiler)' --output-on-failure
 
 say "release build, and an installed copy of it"
 configure_and_build build/release -DDLLM_WERROR=ON

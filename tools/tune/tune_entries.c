@@ -7,8 +7,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "entry_bad.h"
 #include "entry_store.h"
 #include "entry_walk.h"
+#include "plan_walk.h"
 #include "tune.h"
 #include "tune_kernel.h"
 #include "tune_store.h"
@@ -16,7 +18,10 @@
 typedef struct entry_tally {
     const tune_options *options;
     dllm_entry_store *store; /* with --repair: moves bad entries aside */
-    json_t *rows;            /* with --json */
+    const dllm_cache_dir *dir;
+    json_t *rows;       /* with --json */
+    json_t *tuned_rows; /* of list, likewise */
+    int tuned;
     int entries;
     int bad;
     int moved;
@@ -126,26 +131,81 @@ static void verify_entry(void *user, const dllm_entry_report *report)
                      report->reason ? report->reason : "");
 }
 
+/* ---- tuned choices ---- */
+
+static void list_plan(void *user, const dllm_plan_report *report)
+{
+    entry_tally *tally = user;
+    const char *gpu = report->folder + strlen("v1/t/");
+    tally->tuned++;
+    if (tally->options->json)
+        (void)json_array_append_new(
+            tally->tuned_rows,
+            json_pack("{so so sb so}", "file", tune_json_text(report->name), "gpu",
+                      tune_json_text(gpu), "good", report->reason == NULL, "reason",
+                      tune_json_text(report->reason ? report->reason : "")));
+    else if (tally->options->quiet)
+        (void)printf("%s\n", report->name);
+    else
+        (void)printf("%-20s %-40.40s  %s\n", gpu, report->name,
+                     report->reason ? report->reason : "");
+}
+
+static bool move_plan(const entry_tally *tally, const dllm_plan_report *report)
+{
+    dllm_cache_folder folder;
+    if (!dllm__cache_folder_open(&folder, tally->dir, report->folder, false)) return false;
+    const bool moved = dllm__entry_move_aside(tally->dir, &folder, report->name);
+    dllm__cache_folder_close(&folder);
+    return moved;
+}
+
+static void verify_plan(void *user, const dllm_plan_report *report)
+{
+    entry_tally *tally = user;
+    const bool moved = report->reason && tally->store && move_plan(tally, report);
+    const char *outcome = !report->reason ? "GOOD"
+                          : !tally->store ? "BAD"
+                          : moved         ? "MOVED"
+                                          : "STUCK";
+    tally->tuned++;
+    tally->bad += report->reason != NULL;
+    tally->moved += moved;
+    if (tally->options->json && report->reason)
+        (void)json_array_append_new(tally->rows,
+                                    json_pack("{so so ss ss}", "file", tune_json_text(report->name),
+                                              "path", tune_json_text(report->folder), "outcome",
+                                              outcome, "reason", report->reason));
+    else if (!tally->options->json && (report->reason || tally->options->verbose))
+        (void)printf("%s %s/%s/%s%s%s\n", outcome, tally->dir->path, report->folder, report->name,
+                     report->reason ? ": " : "", report->reason ? report->reason : "");
+}
+
+/* ---- subcommands ---- */
+
 int tune_list(const tune_options *options)
 {
     dllm_cache_dir dir;
-    entry_tally tally = {.options = options};
+    entry_tally tally = {.options = options, .dir = &dir};
     int status = tune_store_find(&dir);
     if (status != TUNE_DONE) return status;
     tally.rows = json_array();
+    tally.tuned_rows = json_array();
     if (!options->json && !options->quiet)
         (void)printf("%-20s %-7s %9s  %-10s %8s  %s\n", "program", "arch", "bytes", "compiler",
                      "age", "specialised to");
     dllm__entry_walk(&dir, list_entry, &tally);
+    dllm__plan_walk(&dir, list_plan, &tally);
     if (options->json)
-        status = tune_print_json(
-            json_pack("{so ss sO si sI si}", "folder", tune_json_text(dir.path), "variable",
-                      dir.variable, "entries", tally.rows, "count", tally.entries, "bytes",
-                      (json_int_t)tally.bytes, "refused_folders", tally.refused));
+        status = tune_print_json(json_pack(
+            "{so ss sO si sI sO si}", "folder", tune_json_text(dir.path), "variable", dir.variable,
+            "entries", tally.rows, "count", tally.entries, "bytes", (json_int_t)tally.bytes,
+            "tuned", tally.tuned_rows, "refused_folders", tally.refused));
     else if (!options->quiet)
-        (void)printf("%d entries, %lld bytes in %s\n", tally.entries, (long long)tally.bytes,
-                     dir.path);
+        (void)printf("%d entries, %lld bytes, %d tuned choices in %s\n", tally.entries,
+                     (long long)tally.bytes, tally.tuned, dir.path);
     json_decref(tally.rows);
+    json_decref(tally.tuned_rows);
     return tally.status ? tally.status : status;
 }
 
@@ -153,12 +213,14 @@ static int report_verified(const entry_tally *tally, const dllm_cache_dir *dir)
 {
     const tune_options *options = tally->options;
     if (options->json) {
-        return tune_print_json(
-            json_pack("{so sO si si si si si}", "folder", tune_json_text(dir->path), "bad_entries",
-                      tally->rows, "entries", tally->entries, "bad", tally->bad, "ignored",
-                      tally->ignored, "moved", tally->moved, "refused_folders", tally->refused));
+        return tune_print_json(json_pack(
+            "{so sO si si si si si si}", "folder", tune_json_text(dir->path), "bad_entries",
+            tally->rows, "entries", tally->entries, "tuned", tally->tuned, "bad", tally->bad,
+            "ignored", tally->ignored, "moved", tally->moved, "refused_folders", tally->refused));
     }
-    (void)printf("%d entries, %d bad", tally->entries, tally->bad);
+    (void)printf("%d entries, ", tally->entries);
+    if (tally->tuned) (void)printf("%d tuned choices, ", tally->tuned);
+    (void)printf("%d bad", tally->bad);
     if (tally->ignored > 0) (void)printf(", %d ignored", tally->ignored);
     if (options->repair && options->dry_run)
         (void)printf(", %d would be moved aside", tally->bad);
@@ -172,7 +234,7 @@ int tune_verify(const tune_options *options)
 {
     dllm_cache_dir dir;
     const dllm_log log = tune_log(options);
-    entry_tally tally = {.options = options};
+    entry_tally tally = {.options = options, .dir = &dir};
     int status = tune_store_find(&dir);
     if (status != TUNE_DONE) return status;
     if (options->repair && !options->dry_run &&
@@ -180,6 +242,7 @@ int tune_verify(const tune_options *options)
         return tune_fail(TUNE_NO_CACHE, "%s", dllm_last_error());
     tally.rows = json_array();
     dllm__entry_walk(&dir, verify_entry, &tally);
+    dllm__plan_walk(&dir, verify_plan, &tally);
     status = report_verified(&tally, &dir);
     json_decref(tally.rows);
     dllm__entry_store_destroy(tally.store);
