@@ -29,7 +29,7 @@ using row_state = row_state_of<has_extra>::type;
 
 /* No entry: behind every column, and behind every global id. */
 template <typename Column> constexpr Column no_column = DLLM_NO_COLUMN;
-template <> constexpr int64_t no_column<int64_t> = 0x7fffffffffffffff;
+template <> inline constexpr int64_t no_column<int64_t> = 0x7fffffffffffffff;
 
 constexpr float ln_2 = 0.6931471805599453f;
 

@@ -49,7 +49,7 @@ constexpr bool has_noise = transforms & 1024;
 constexpr bool changes_logits = transforms & 127;
 constexpr uint32_t outputs = DLLM_OUTPUTS;
 constexpr bool asks_further =
-    statistics != 0 || transforms != 0 || (outputs & ~DLLM_PLAIN_OUTPUTS) != 0;
+    statistics != 0 || transforms != 0 || (outputs & ~uint32_t{DLLM_PLAIN_OUTPUTS}) != 0;
 
 static_assert(statistics < 32 && transforms < 2048, "bits that the kernels know");
 static_assert(outputs <= DLLM_STATE_OUTPUT, "outputs that the kernels know");
