@@ -2,6 +2,7 @@
  * api.c - the public entries of the operations: clear the message, check, hand on
  */
 #include "argument.h"
+#include "capture.h"
 #include "plan.h"
 #include "status.h"
 #include "tuning.h"
@@ -26,6 +27,7 @@ static dllm_status check_run(const dllm_plan *plan, dllm_operation operation)
 /* A checked problem into a plan; measured first, where that is asked for and has not been done. */
 static dllm_status make_plan(dllm_plan **out, dllm_context *context, const dllm_problem *problem)
 {
+    dllm__capture(problem, &context->log);
     if (problem->prepare & (DLLM_PREPARE_MEASURE | DLLM_PREPARE_PATIENT))
         dllm__tune_missing(context, problem);
     return dllm__plan_create(out, context, problem);

@@ -267,3 +267,9 @@ dllm_status dllm__merge_problem(dllm_problem *out, const dllm_merge_options *opt
     out->shards_max = copy.shards_max;
     return DLLM_OK;
 }
+
+const char *dllm__type_name(dllm_type type)
+{
+    static const char *const names[] = {"none", "bf16", "fp16", "fp32"};
+    return names[type];
+}

@@ -174,4 +174,7 @@ dllm_status dllm__sampler_call(dllm_row_call *out, const dllm_problem *problem,
 dllm_status dllm__merge_call(dllm_row_call *out, const dllm_problem *problem,
                              const dllm_merge_buffers *buffers);
 
+/** "bf16", "fp16", "fp32" or "none". */
+const char *dllm__type_name(dllm_type type);
+
 #endif

@@ -71,12 +71,6 @@ void dllm__tuned_problem(dllm_problem *out, const dllm_problem *asked)
     };
 }
 
-static const char *type_name(dllm_type type)
-{
-    static const char *const names[] = {"none", "bf16", "fp16", "fp32"};
-    return names[type];
-}
-
 void dllm__tuned_key(char out[DLLM_TUNED_TEXT_BYTES], const dllm_problem *tuned,
                      const dllm_device *device)
 {
@@ -85,11 +79,11 @@ void dllm__tuned_key(char out[DLLM_TUNED_TEXT_BYTES], const dllm_problem *tuned,
                    "memory_clock_mhz %d\nmemory_gib %lld\nmultiprocessors %d\noperation %s\n"
                    "outputs plain\npolicy graph\nrows %lld\nvalid_vocab %lld\nweight_type %s\n",
                    tuned->alignment_bytes, device->arch, (long long)tuned->depth, device->name,
-                   type_name(tuned->hidden_type), device->memory_clock_mhz,
+                   dllm__type_name(tuned->hidden_type), device->memory_clock_mhz,
                    (long long)(device->memory_bytes >> 30), device->multiprocessors,
                    tuned->operation == DLLM_OPERATION_HEAD ? "head" : "sampler",
                    (long long)tuned->rows_max, (long long)tuned->valid_vocab,
-                   type_name(tuned->weight_type));
+                   dllm__type_name(tuned->weight_type));
 }
 
 /* The entry of a key, or NULL; the lock is held. */

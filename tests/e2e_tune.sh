@@ -45,7 +45,7 @@ prebuild="$tune prebuild --arch sm_90a --set austen"
 # ---- usage
 check help 0 "$tune" --help
 has out 'prebuild'
-for command in doctor prebuild tune merge export import stat show trim clear list verify; do
+for command in doctor prebuild tune capture merge export import stat show trim clear list verify; do
     check "$command --help" 0 "$tune" $command --help
     has out "usage: dllm-tune $command"
     check "$command with a strange option" 1 "$tune" $command --strange
@@ -54,10 +54,10 @@ done
 check 'no command' 1 "$tune"
 check 'unknown command' 1 "$tune" polish
 has err 'polish is not a command'
-for command in capture; do
-    check "$command" 1 "$tune" $command
-    has err "$command is not built in this version"
-done
+check 'capture' 0 "$tune" capture
+has out 'DLLM_CAPTURE=FILE'
+check 'capture --json' 0 "$tune" capture --json
+is_json
 check 'no arch' 1 "$tune" prebuild
 has err 'needs --arch'
 check 'unknown arch' 1 "$tune" prebuild --arch sm_12

@@ -10,134 +10,7 @@
 
 #include "standard_output.h"
 #include "tune.h"
-
-/* What every help text ends with. */
-#define COMMON_HELP                                                                                \
-    "  --json          the result as one JSON object on stdout\n"                                  \
-    "  -q, --quiet     the result alone\n"                                                         \
-    "  -v, --verbose   also what the library logs\n"                                               \
-    "  -h, --help      this text\n"
-
-#define PACK_STATUS                                                                                \
-    "\nexit status: 0 done, 1 usage, 2 some entries are corrupt or were not stored, or a file "    \
-    "cannot\nbe read or written, 5 the cache folder cannot be used\n"
-
-static const char doctor_help[] = "usage: dllm-tune doctor [options]\n"
-                                  "Says what the library finds on this machine: driver, devices, "
-                                  "compiler, cuBLAS, cache folder,\n"
-                                  "variables, and whether a kernel can be compiled. Ends with 0 "
-                                  "whatever it finds.\n\n" COMMON_HELP;
-
-static const char prebuild_help[] =
-    "usage: dllm-tune prebuild --arch ARCH [--arch ARCH ...] [--set NAME ...] [options]\n"
-    "Compiles the kernels that heads need into the cache folder. Needs no GPU.\n"
-    "The last line is \"N kernels, C compiled, K already cached\".\n\n"
-    "  --arch ARCH     sm_75, sm_80, sm_86, sm_89, sm_90a, sm_100 or sm_120\n"
-    "  --set NAME      the head of a model, llada-8b for instance; an unknown name lists all\n"
-    "                  (default: all of them)\n"
-    "  --jobs N        worker processes (one a core)\n"
-    "  -o, --output PACK   also write these kernels into a pack\n"
-    "  --dry-run       say what would be compiled, write nothing\n" COMMON_HELP
-    "\nexit status: 0 done, 1 usage, 2 some kernels failed, 4 no compiler,\n"
-    "5 the cache folder or one in it cannot be used, 130 interrupted (what was compiled is kept)\n";
-
-static const char tune_help[] =
-    "usage: dllm-tune tune (--set NAME | --shapes FILE | --capture LOG) ... [options]\n"
-    "Measures the choices of kernels on this GPU and keeps the best of each row bucket for every\n"
-    "later plan. Each is kept at once: an interrupt loses one shape at most.\n\n"
-    "  --set NAME      the head of a model; an unknown name lists all\n"
-    "  --shapes FILE   a problem a line: head vocab 126464 depth 4096 [hidden_type bf16]\n"
-    "                  [weight_type bf16] [rows_max 64], or sampler vocab 126464 [logits_type "
-    "bf16]\n"
-    "  --capture LOG   the problems that an application logged\n"
-    "  --rows N        this row count's bucket alone; may be given again\n"
-    "  --device N      ordinal of the GPU (0)\n"
-    "  --patience P    measure, patient or exhaustive (measure)\n"
-    "  --exhaustive    all choices, none dropped: to judge the others by\n"
-    "  --time-limit T  90, 90s, 10m or 1h; shapes that are left stay untuned\n"
-    "  --resume        leave out what is tuned\n"
-    "  --report FILE   a drawing of all candidates, FILE.html or FILE.svg\n"
-    "  --dry-run       say what would be measured\n" COMMON_HELP
-    "\nexit status: 0 done, 1 usage, 2 some failed, 3 no GPU or driver, 4 no compiler,\n"
-    "5 not stored, 6 some stayed untuned (noise, time limit), 130 interrupted (what won is kept)\n";
-
-static const char merge_help[] =
-    "usage: dllm-tune merge PACK PACK ... -o PACK [options]\n"
-    "Makes one pack of several. Of a kernel in more than one the first is kept, of a tuned choice\n"
-    "the fastest.\n\n"
-    "  -o, --output PACK   where to\n"
-    "  --dry-run       count alone\n" COMMON_HELP PACK_STATUS;
-
-static const char export_help[] =
-    "usage: dllm-tune export -o PACK [options]\n"
-    "Packs the kernels and tuned choices of the cache folder: an archive that depends on its\n"
-    "contents alone. tar unpacks it into a read-only cache folder (DLLM_SYSTEM_CACHE_PATH).\n\n"
-    "  -o, --output PACK   where to\n"
-    "  --dry-run       count alone\n" COMMON_HELP PACK_STATUS;
-
-static const char import_help[] =
-    "usage: dllm-tune import PACK ... [options]\n"
-    "Checks every entry of a pack and publishes those that are new in the cache folder.\n\n"
-    "  --dry-run       count alone\n" COMMON_HELP PACK_STATUS;
-
-static const char list_help[] =
-    "usage: dllm-tune list [options]\n"
-    "Lists the kernels in the cache folder.\n\n" COMMON_HELP
-    "\nexit status: 0 done, 1 usage, 2 a folder in the cache cannot be used, 5 nothing in it can\n";
-
-static const char show_help[] =
-    "usage: dllm-tune show KEY [options]\n"
-    "Prints the key text of the kernel, or the tuned choice, whose name begins with "
-    "KEY.\n\n" COMMON_HELP
-    "\nexit status: 0 done, 1 usage, 2 there is none, 5 the cache folder cannot be used\n";
-
-static const char stat_help[] =
-    "usage: dllm-tune stat [options]\n"
-    "Counts what is in the cache folder, how much of it was used, and what was moved "
-    "aside.\n\n" COMMON_HELP
-    "\nexit status: 0 done, 1 usage, 2 a folder in the cache cannot be used, 5 nothing in it can\n";
-
-static const char trim_help[] =
-    "usage: dllm-tune trim [--max SIZE] [options]\n"
-    "Removes the kernels that were not used for longest until the rest is below a size. Nothing\n"
-    "younger than an hour goes.\n\n"
-    "  --max SIZE      500M, 1G or plain bytes (DLLM_CACHE_MAX, else 2G)\n"
-    "  --dry-run       count alone\n" COMMON_HELP
-    "\nexit status: 0 done, 1 usage, 5 the folder cannot be used or is no cache\n";
-
-static const char clear_help[] = "usage: dllm-tune clear [--kernels | --tuning] [options]\n"
-                                 "Empties the cache folder.\n\n"
-                                 "  --kernels       kernels alone\n"
-                                 "  --tuning        tuned choices alone\n"
-                                 "  --dry-run       count alone\n" COMMON_HELP
-                                 "\nexit status: 0 done, 1 usage, 2 some files stay, 5 the folder "
-                                 "cannot be used or is no cache\n";
-
-static const char verify_help[] =
-    "usage: dllm-tune verify [--repair [--dry-run]] [options]\n"
-    "Reads every entry of the cache folder whole and checks its digests.\n\n"
-    "  --repair        move bad entries aside, to v1/bad\n"
-    "  --dry-run       with --repair: say what would be moved\n" COMMON_HELP
-    "\nexit status: 0 all are good (or repaired), 1 usage, 2 some are bad or a folder in the "
-    "cache\n"
-    "cannot be used, 5 nothing in it can\n";
-
-static const char general_help[] =
-    "usage: dllm-tune COMMAND [options]\n\n"
-    "  doctor      what the library finds on this machine\n"
-    "  prebuild    compile the kernels of an architecture, without a GPU\n"
-    "  tune        measure choices on this GPU and keep the best\n"
-    "  merge       make one pack of several\n"
-    "  export      the cache folder as a pack\n"
-    "  import      a pack into the cache folder\n"
-    "  stat        how much is in the cache folder\n"
-    "  show        one entry of it\n"
-    "  trim        remove what was not used for longest\n"
-    "  clear       remove all\n"
-    "  list        the kernels in the cache folder\n"
-    "  verify      read every entry of the cache folder and check it\n\n"
-    "dllm-tune COMMAND --help tells a command's options. Output that could not be written is exit\n"
-    "status 2.\n";
+#include "tune_help.h"
 
 /* Letters of the options that a command takes, as bits. */
 enum {
@@ -153,29 +26,30 @@ enum {
     TAKES_KINDS = 512
 };
 
+static int tune_capture(const tune_options *options);
+
 static const struct command {
     const char *name;
     int (*run)(const tune_options *options);
     const char *help;
     int takes;
 } commands[] = {
-    {"doctor", tune_doctor, doctor_help, TAKES_COMMON},
-    {"prebuild", tune_prebuild, prebuild_help,
+    {"doctor", tune_doctor, tune_doctor_help, TAKES_COMMON},
+    {"prebuild", tune_prebuild, tune_prebuild_help,
      TAKES_COMMON | TAKES_DRY_RUN | TAKES_PREBUILD | TAKES_SETS | TAKES_OUTPUT},
-    {"tune", tune_search, tune_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_SETS | TAKES_TUNE},
-    {"merge", tune_merge, merge_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_OUTPUT | TAKES_FILES},
-    {"export", tune_export, export_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_OUTPUT},
-    {"import", tune_import, import_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_FILES},
-    {"stat", tune_stat, stat_help, TAKES_COMMON},
-    {"show", tune_show, show_help, TAKES_COMMON | TAKES_FILES},
-    {"trim", tune_trim, trim_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_MAX},
-    {"clear", tune_clear, clear_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_KINDS},
-    {"list", tune_list, list_help, TAKES_COMMON},
-    {"verify", tune_verify, verify_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_REPAIR},
+    {"tune", tune_search, tune_tune_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_SETS | TAKES_TUNE},
+    {"merge", tune_merge, tune_merge_help,
+     TAKES_COMMON | TAKES_DRY_RUN | TAKES_OUTPUT | TAKES_FILES},
+    {"export", tune_export, tune_export_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_OUTPUT},
+    {"import", tune_import, tune_import_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_FILES},
+    {"stat", tune_stat, tune_stat_help, TAKES_COMMON},
+    {"show", tune_show, tune_show_help, TAKES_COMMON | TAKES_FILES},
+    {"trim", tune_trim, tune_trim_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_MAX},
+    {"clear", tune_clear, tune_clear_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_KINDS},
+    {"capture", tune_capture, tune_capture_help, TAKES_COMMON},
+    {"list", tune_list, tune_list_help, TAKES_COMMON},
+    {"verify", tune_verify, tune_verify_help, TAKES_COMMON | TAKES_DRY_RUN | TAKES_REPAIR},
 };
-
-/* Known, and not in this version. */
-static const char *const unbuilt[] = {"capture"};
 
 enum {
     ARCH = 256,
@@ -223,6 +97,16 @@ static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
+
+static int tune_capture(const tune_options *options)
+{
+    const char *file = getenv("DLLM_CAPTURE");
+    if (options->json)
+        (void)printf("{\"variable\": \"DLLM_CAPTURE\", \"set\": %s}\n", file ? "true" : "false");
+    else
+        (void)fputs(tune_capture_help, stdout);
+    return TUNE_DONE;
+}
 
 int tune_fail(int code, const char *format, ...)
 {
@@ -419,21 +303,15 @@ static int run(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        (void)fputs(general_help, stdout);
+        (void)fputs(tune_general_help, stdout);
         return TUNE_DONE;
     }
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(name, commands[i].name) == 0)
             return run_command(&commands[i], argc - 1, argv + 1);
     }
-    for (size_t i = 0; i < sizeof unbuilt / sizeof unbuilt[0]; i++) {
-        if (strcmp(name, unbuilt[i]) == 0)
-            return tune_fail(TUNE_USAGE,
-                             "%s is not built in this version; dllm-tune --help names what is",
-                             name);
-    }
     if (name[0]) (void)tune_fail(TUNE_USAGE, "%s is not a command", name);
-    (void)fputs(general_help, stderr);
+    (void)fputs(tune_general_help, stderr);
     return TUNE_USAGE;
 }
 
