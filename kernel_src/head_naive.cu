@@ -88,9 +88,9 @@ DLLM_DEVICE row_state fold_columns(const dllm_head_params &params, const hidden_
     return state;
 }
 
-/* Six blocks an SM: left to itself ptxas aims at more and spills a register or two. Lists of candidates
+/* Six blocks an SM: left to itself ptxas aims at more and spills a register or two. More statistics
  * want twice the registers. */
-extern "C" __global__ void __launch_bounds__(block_threads, has_candidates ? 3 : 6)
+extern "C" __global__ void __launch_bounds__(block_threads, asks_further ? 3 : 6)
     head_naive(const __grid_constant__ dllm_head_params params)
 {
     /* of the grid, which the host's count made; a 64-bit division would be a call */

@@ -177,7 +177,7 @@ DLLM_DEVICE row_part find_part(const dllm_sampler_params &params, int64_t split,
     return part;
 }
 
-extern "C" __global__ void __launch_bounds__(block_threads, has_candidates ? 3 : 0)
+extern "C" __global__ void __launch_bounds__(block_threads, asks_further ? 3 : 0)
     sampler_stream(const __grid_constant__ dllm_sampler_params params)
 {
     griddepcontrol_wait();
