@@ -17,9 +17,8 @@
  * with it are in dllm_last_error(). Structs that begin with struct_size start from their
  * DLLM_..._INIT macro, also those that a call fills.
  *
- * Implemented in this version: head, sampler and merge with every input, behaviour and output. The rest
- * of this header is the shape of what comes: it is refused with DLLM_UNSUPPORTED and a message that
- * names it, and never ignored. Values, ties, NaN and tolerances are those of docs/numerics.md.
+ * Everything here is implemented, but for the decode loop on GPUs: it is refused with
+ * DLLM_UNSUPPORTED and a message that names it, and never ignored. Values, ties, NaN and tolerances are those of docs/numerics.md.
  */
 #ifndef DLLM_H
 #define DLLM_H
@@ -135,7 +134,8 @@ enum {
     DLLM_IN_SUPPRESS = 1 << 5,    /* suppress: a list of global ids that leave every statistic */
     DLLM_IN_PENALTY = 1 << 6,     /* penalty_id, penalty: an id a row, its logit lowered last */
     DLLM_IN_ROW_KEY = 1 << 7,     /* row_key: a 64-bit noise key a row, else the row's number */
-    DLLM_IN_NOISE = 1 << 8        /* noise: two uint32 words a row and column, for tests */
+    DLLM_IN_NOISE = 1 << 8,       /* noise: two uint32 words a row and column, for tests */
+    DLLM_IN_ROW_SEED = 1 << 9     /* seed and draw have an entry a row */
 };
 
 /** Behaviour, as bits of options.behaviour. */
@@ -479,8 +479,9 @@ typedef struct dllm_head_buffers {
     const void *penalty_id;     /* (rows) id_type, global ids, -1 = none */
     const float *penalty;       /* (rows) subtracted from that logit after the bias */
     const uint64_t *row_key;    /* (rows) */
-    const uint64_t *seed;       /* (1) wanted where a draw is not greedy and has no noise */
-    const uint32_t *draw;       /* (1) NULL = 0 */
+    const uint64_t *seed;       /* (1) wanted where a draw is not greedy and has no noise; (rows)
+                                   with DLLM_IN_ROW_SEED */
+    const uint32_t *draw;       /* as seed; NULL = 0 */
     const uint32_t *noise;      /* (rows, vocab, 2), the first word of a pair is the high one */
     int64_t suppress_count;     /* 0 .. suppress_max; 0 takes suppress = NULL */
 } dllm_head_buffers;
@@ -691,7 +692,8 @@ typedef enum dllm_select_name {
     DLLM_SELECTION_DYNAMIC = 3,       /* all above if they are `count` or more, else the best */
     DLLM_SELECTION_SEQUENTIAL = 4,    /* the `count` leftmost */
     DLLM_SELECTION_ENTROPY_BOUND = 5, /* in order, while the entropy before is at most gamma */
-    DLLM_SELECTION_HIERARCHY = 6      /* the best of each run of masks, all above, the best */
+    DLLM_SELECTION_HIERARCHY = 6,     /* the best of each run of masks, all above, the best */
+    DLLM_SELECTION_COINS = 7          /* all whose key, a uniform number, is below the threshold */
 } dllm_select_name;
 
 typedef struct dllm_selection {
@@ -732,7 +734,8 @@ typedef enum dllm_key_name {
     DLLM_KEY_CONFIDENCE = 0,
     DLLM_KEY_MARGIN = 1,
     DLLM_KEY_NEG_ENTROPY = 2, /* the least uncertain first */
-    DLLM_KEY_ENTROPY = 3      /* the most uncertain first */
+    DLLM_KEY_ENTROPY = 3,     /* the most uncertain first */
+    DLLM_KEY_RANDOM = 4       /* a number of the position's own: the loop alone */
 } dllm_key_name;
 
 typedef struct dllm_key_options {
@@ -891,51 +894,298 @@ DLLM_API dllm_status dllm_decode_end(int32_t *stop, uint8_t *eligible,
 DLLM_API dllm_status dllm_decode_rows(int64_t *rows, const int64_t *positions, int64_t count,
                                       int32_t shifted, int64_t window_from, int64_t window_to);
 
-/** Phases of the decode loop that a trunk is called in. */
+/* ---- decode: the loop ------------------------------------------------------------------------ */
+
+/*
+ * A decode holds canvases of ids and commits tokens in place of the mask id until each sequence is
+ * done: list the rows that a step reads, call the trunk, run the head, select and commit. All of its
+ * state lies in the caller's workspace, on the device of the context; no step waits for it there.
+ *
+ *     dllm_decode_options options;  dllm_sequence sequence;
+ *     dllm_decode_preset(&options, &sequence, "llada");   then sizes, mask id, trunk
+ *     dllm_decode_prepare(&decode, context, &options);
+ *     dllm_decode_begin(decode, &buffers, &sequence, 1, stream);
+ *     dllm_decode_run(decode, stream);
+ *     dllm_decode_read(decode, &batch, &status, 1);
+ */
+
+/** A loop that has been prepared. One run at a time; dllm_decode_cancel from any thread. */
+typedef struct dllm_decode dllm_decode;
+
+/** How a sequence stands. */
+typedef enum dllm_decode_state {
+    DLLM_DECODE_RUNNING = 0,
+    DLLM_DECODE_DONE = 1,         /* its last block is complete, as far as it can be */
+    DLLM_DECODE_DONE_EOS = 2,     /* it ended at an EOS */
+    DLLM_DECODE_NO_PROGRESS = 3,  /* masks are left that nothing will commit */
+    DLLM_DECODE_UNUSABLE_ROW = 4, /* and no row of theirs is finite */
+    DLLM_DECODE_NOT_COVERED = 5,  /* strict_filter: a list ended before its filter */
+    DLLM_DECODE_BAD_ROW = 6,      /* a position is read from a row outside the window */
+    DLLM_DECODE_CANCELLED = 7,    /* dllm_decode_begin or _resume goes on */
+    DLLM_DECODE_INACTIVE = 8      /* was not to be decoded */
+} dllm_decode_state;
+
+/** What the next forward of a sequence is. */
 typedef enum dllm_phase {
-    DLLM_PHASE_REFRESH = 0, /* first forward of a block: caches may be rebuilt */
+    DLLM_PHASE_REFRESH = 0, /* the first of a block: caches may be rebuilt */
     DLLM_PHASE_STEP = 1,
-    DLLM_PHASE_PERSIST = 2 /* nothing will be read from this forward */
+    DLLM_PHASE_PERSIST = 2 /* nothing will be read from it */
 } dllm_phase;
 
-/** What the decode loop asks of the caller's trunk. */
+/**
+ * One sequence; all positions count from the start of its canvas. On a GPU it lies in device memory,
+ * where the trunk may read it.
+ */
+typedef struct dllm_sequence_status {
+    int32_t state; /* dllm_decode_state */
+    int32_t phase; /* dllm_phase */
+    int32_t low;   /* the block is [low, high) */
+    int32_t high;
+    int32_t block;          /* its number */
+    int32_t step;           /* forwards that the block has had */
+    int32_t masks;          /* left in the block */
+    int32_t end;            /* of the result: behind the first EOS, or the last block's end */
+    int32_t forwards;       /* while this sequence was unfinished */
+    int32_t commits;        /* masks that became tokens */
+    int32_t edits;          /* tokens that changed */
+    int32_t uncovered;      /* rows whose list ended before the filter */
+    int32_t unusable;       /* rows that could not be committed, each time they were read */
+    int32_t error_position; /* of the three states that name one, and NO_PROGRESS; else -1 */
+    int32_t error_step;     /* its forward, from 0 */
+    int32_t reads;          /* rows of the next forward */
+    int32_t internal[6];
+} dllm_sequence_status;
+
+/** The batch after some steps. */
+typedef struct dllm_batch_status {
+    size_t struct_size;
+    int32_t unfinished;
+    int32_t forwards;      /* that began with an unfinished sequence */
+    int32_t idle_forwards; /* launched ahead, for nobody */
+    int32_t trunk_code;    /* what the trunk returned when it was not 0 */
+    int64_t traced;        /* records, also those for which there was no room */
+} dllm_batch_status;
+
+/** Kinds of trace records. */
+typedef enum dllm_trace_kind {
+    DLLM_TRACE_COMMIT = 0,
+    DLLM_TRACE_EDIT = 1,
+    DLLM_TRACE_STEP = 2 /* the end of a sequence's step */
+} dllm_trace_kind;
+
+typedef struct dllm_trace_record {
+    int32_t sequence;
+    int32_t forward;  /* of the sequence, from 0 */
+    int32_t kind;     /* dllm_trace_kind */
+    int32_t position; /* STEP: rows read */
+    int64_t old_id;   /* STEP: commits */
+    int64_t new_id;   /* STEP: masks left in the block */
+    float key; /* STEP: from the last chosen key to the first refused; INFINITY: no such pair */
+    int32_t zero;
+} dllm_trace_record;
+
+/** Where hidden rows lie in the trunk's buffer. */
+typedef enum dllm_hidden_layout {
+    DLLM_HIDDEN_CANVAS = 0,           /* position q of sequence s in row s * hidden_rows + q */
+    DLLM_HIDDEN_BLOCK = 1,            /* ... + q - low */
+    DLLM_HIDDEN_BLOCK_AND_BEFORE = 2, /* ... + q - max(low - 1, 0), for shifted models */
+    DLLM_HIDDEN_GATHERED = 3          /* row r of the list in row r */
+} dllm_hidden_layout;
+
+/** What the decode loop asks of the caller's trunk. Pointers are of the context's device. */
 typedef struct dllm_trunk_call {
     size_t struct_size;
-    const void *canvas;    /* (batch, canvas_stride) id_type, read only */
-    int64_t canvas_stride; /* elements */
-    int64_t batch;
-    const uint8_t *active; /* (batch) 1 for an unfinished sequence */
-    dllm_phase phase;
-    int32_t copies;      /* 2 with guidance: a second canvas follows the first */
-    int64_t block;       /* index of the block */
-    int64_t step;        /* step inside the block */
-    int64_t window_from; /* hidden rows of positions [window_from, window_to) may be read */
-    int64_t window_to;
-    void *hidden;          /* where to write, or set to the trunk's own buffer */
-    int64_t hidden_stride; /* elements */
+    const void *canvas; /* read only */
+    int64_t sequences;
+    const dllm_sequence_status *status; /* (sequences) before this forward */
+    const int64_t *rows;                /* (1) how many rows will be read */
+    const int32_t *row_position;        /* (*rows) by ascending sequence and position: status.reads
+                                           of them belong to each sequence */
+    int64_t rows_max;
+    const void *hidden; /* the buffer that was given, or set to another of that shape */
     dllm_stream stream;
 } dllm_trunk_call;
 
 /** Enqueues one forward on call->stream; anything but 0 ends the loop with DLLM_INCOMPLETE. */
 typedef int (*dllm_trunk_function)(void *user, dllm_trunk_call *call);
 
-/** The loop of masked-diffusion decoding around a trunk. Not implemented yet. */
+/** May a model's mask id be predicted? (docs/decode.md 1) */
+typedef enum dllm_mask_rule {
+    DLLM_MASK_SUPPRESS = 0, /* it leaves every statistic */
+    DLLM_MASK_EXCLUDE = 1,  /* its positions are not eligible */
+    DLLM_MASK_ALLOW = 2     /* it may be chosen, and its position stays masked */
+} dllm_mask_rule;
+
+/** How many positions a step commits, where its selection counts. */
+typedef enum dllm_schedule_name {
+    DLLM_SCHEDULED_NONE = 0,       /* the selection's own count */
+    DLLM_SCHEDULED_EVEN = 1,       /* even shares of the masks at block entry */
+    DLLM_SCHEDULED_EVEN_BLOCK = 2, /* even shares of the block's length */
+    DLLM_SCHEDULED_DREAM = 3       /* Dream's, from eps */
+} dllm_schedule_name;
+
+/** What is the same for every sequence of a loop. Start from dllm_decode_preset. */
 typedef struct dllm_decode_options {
     size_t struct_size;
-    dllm_head_options head; /* the head of the model; outputs are chosen by the preset */
-    const char *preset;     /* "llada", "threshold", "factor", "dream", ... */
-    int64_t mask_id;
-    int64_t batch_max;
-    int64_t block_length_max;
-    int32_t shifted;   /* 1: position q is read from hidden row q - 1 */
-    int32_t lookahead; /* steps launched beyond the last seen state */
+    dllm_head_options head;   /* the model's head: sizes, types, scale, softcap, rounding, family,
+                                 prepare, candidates (0: no filter), suppress_max; inputs BIAS and
+                                 NOISE. The rest is set by prepare */
+    int64_t mask_id;          /* 0 .. vocab - 1 */
+    int64_t sequences_max;    /* >= 1 */
+    int64_t length_max;       /* longest canvas of a sequence, whole blocks */
+    int64_t block_length_max; /* 1 .. 8192 */
+    dllm_id_type id_type;     /* of the canvas */
+    dllm_hidden_layout layout;
+    int64_t hidden_rows;  /* rows of a sequence in the trunk's buffer; 0: what the layout needs */
+    int32_t shifted;      /* 1: position q is read from the row of q - 1, position 0 from its own */
+    int32_t draws;        /* 1: sequences may have a temperature */
+    int32_t tempered;     /* 1: statistics of z / T, and filters at T; 0: T scales noise alone */
+    int32_t edits;        /* 1: tokens may change: all rows of a block are read */
+    int32_t guards_given; /* edits: 1 spares what was no mask at block entry, 0 the prompt */
+    int32_t drops_last_edits; /* edits: a forward beyond max_post_steps is made and dropped */
+    int32_t penalises;        /* 1: sequences may have a penalty */
+    dllm_key_name key;        /* what positions are ordered by */
+    dllm_mask_rule mask_rule;
+    int32_t round_bf16;      /* 1: keys are rounded to bf16 */
+    int32_t eligible_prefix; /* 1: masks of the prompt and of older blocks compete */
+    int32_t fixed_steps;     /* 1: a block takes all its steps, masks or none */
+    int32_t persist_forward; /* 1: one more forward after each block */
+    int32_t first_from_full; /* 1: a block's first forward commits its first position */
+    int32_t aligned_blocks;  /* 1: blocks lie on multiples of their length; 0: from the prompt on */
+    int32_t strict_filter;   /* 1: a filter that its list does not cover ends the sequence */
+    int32_t late_count;      /* 0 .. 16 */
+    const int64_t *late;     /* (late_count) ids whose positions are committed last */
+    int64_t trace_max;       /* records of the trace, 0: none */
+    int32_t lookahead;       /* steps launched beyond the last seen state, >= 0 */
+    int32_t zero;
     dllm_trunk_function trunk;
     void *trunk_user;
 } dllm_decode_options;
 
-/** Prepares a decode loop. Status DLLM_UNSUPPORTED in this version. */
-DLLM_API dllm_status dllm_decode_prepare(dllm_plan **out, dllm_context *context,
+/** One sequence's parameters. Start from dllm_decode_preset. */
+typedef struct dllm_sequence {
+    size_t struct_size;
+    int64_t canvas_offset; /* elements from buffers.canvas to position 0 */
+    int64_t prompt;        /* positions, >= 0 */
+    int64_t generate;      /* positions behind it, >= 0; aligned blocks round the sum up */
+    int64_t block_length;  /* 0: all that is generated */
+    dllm_schedule_name schedule;
+    int32_t steps;              /* of all blocks together, a multiple of their number; or */
+    int32_t steps_per_block;    /* of each; both 0: until it is done. A schedule wants one */
+    dllm_selection selection;   /* its count: where there is no schedule */
+    dllm_filter_options filter; /* top_k, top_p; temperature: T of the draw, <= 0 is greedy */
+    int32_t filters_greedy;     /* 1: the filter is used at T <= 0 too */
+    int32_t max_post_steps;     /* edits: forwards of a block without masks */
+    float eps;                  /* of Dream's schedule */
+    float order_temperature;    /* > 0: keys are divided by it and get noise */
+    float edit_threshold;
+    float penalty; /* taken off the id at the position before */
+    uint64_t seed;
+    uint64_t request_key; /* its lower 32 bits are part of every row's key */
+    dllm_eos_rule eos_rule;
+    int32_t eos_count;  /* 0 .. 16 */
+    const int64_t *eos; /* (eos_count) */
+    int64_t fill_id;    /* for masks behind the end; -1: they stay */
+    int32_t inactive;   /* 1: nothing is done */
+    int32_t zero;
+} dllm_sequence;
+
+/**
+ * Fills options and a sequence with what a published decoder does (docs/decode.md 1): llada,
+ * threshold, factor, dream, sglang_low_confidence, llada2, llada21, sglang_joint, sdar,
+ * entropy_bound, hierarchy, fast_dllm_v2. Sizes, ids and the trunk stay 0; mask_rule is suppress.
+ * Status   DLLM_INVALID_ARGUMENT  no such preset; the message lists them
+ */
+DLLM_API dllm_status dllm_decode_preset(dllm_decode_options *options, dllm_sequence *sequence,
+                                        const char *name);
+
+/** The name of preset i, NULL behind the last; static storage. */
+DLLM_API const char *dllm_decode_preset_name(int32_t i);
+
+/**
+ * Validates a loop and prepares its head and kernels; what dllm_head_prepare says of status and
+ * threads holds here too.
+ * Status   DLLM_UNSUPPORTED  on a GPU, in this version
+ * Owner    release with dllm_decode_destroy, before the context.
+ */
+DLLM_API dllm_status dllm_decode_prepare(dllm_decode **out, dllm_context *context,
                                          const dllm_decode_options *options);
+
+/** Releases a loop; takes NULL. Work launched with it must have finished. */
+DLLM_API void dllm_decode_destroy(dllm_decode *decode);
+
+/** Bytes of workspace of a loop, slack for alignment included; 0 for NULL. */
+DLLM_API size_t dllm_decode_workspace_bytes(const dllm_decode *decode);
+
+/** Buffers of a run; they stay until it is over. Strides are in elements, 0 = contiguous. */
+typedef struct dllm_decode_buffers {
+    size_t struct_size;
+    void *canvas;       /* id_type; sequences by their canvas_offset, committed in place */
+    const void *hidden; /* (sequences * hidden_rows, or rows_max, depth) the trunk's buffer */
+    int64_t hidden_stride;
+    const void *weight; /* (vocab, depth) */
+    int64_t weight_stride;
+    const float *bias;       /* (vocab) with DLLM_IN_BIAS */
+    const int64_t *suppress; /* (suppress_count) on the host: ids that leave every statistic */
+    int64_t suppress_count;  /* 0 .. head.suppress_max */
+    const uint32_t *noise;   /* (sequences_max, length_max, vocab, 2) with DLLM_IN_NOISE */
+    const uint32_t *position_noise; /* (sequences_max, length_max, 2) likewise */
+    void *workspace;
+    size_t workspace_bytes;
+} dllm_decode_buffers;
+
+#define DLLM_DECODE_BUFFERS_INIT                                                                   \
+    {                                                                                              \
+        sizeof(dllm_decode_buffers), NULL, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, 0    \
+    }
+
+/**
+ * Puts every sequence at its first block. The canvas holds prompts and masks; it is not written, but
+ * where an end-of-sequence rule fills it.
+ * sequences  (count) on the host; 1 .. sequences_max
+ * Status     DLLM_INVALID_ARGUMENT  a length does not divide, a number is not finite, a pointer is
+ *                                   missing; the message names sequence, value and rule
+ * Threads    one run of a decode at a time; asynchronous on stream
+ */
+DLLM_API dllm_status dllm_decode_begin(dllm_decode *decode, const dllm_decode_buffers *buffers,
+                                       const dllm_sequence *sequences, int64_t count,
+                                       dllm_stream stream);
+
+/**
+ * One step of all unfinished sequences: one call of the trunk. Waits for nothing on a GPU.
+ * Status   DLLM_INCOMPLETE  the trunk refused; batch status has its code
+ */
+DLLM_API dllm_status dllm_decode_step(dllm_decode *decode, dllm_stream stream);
+
+/**
+ * Steps until every sequence has left the block it was in, or the run is over.
+ * Status   DLLM_INCOMPLETE  the trunk refused, or a sequence has ended otherwise than done
+ */
+DLLM_API dllm_status dllm_decode_block(dllm_decode *decode, dllm_stream stream);
+
+/** Steps until no sequence is unfinished. Status as dllm_decode_block. */
+DLLM_API dllm_status dllm_decode_run(dllm_decode *decode, dllm_stream stream);
+
+/** Asks a run to end before its next step; from any thread, while the decode exists. */
+DLLM_API void dllm_decode_cancel(dllm_decode *decode);
+
+/** Puts cancelled sequences back to work, where they were. */
+DLLM_API dllm_status dllm_decode_resume(dllm_decode *decode, dllm_stream stream);
+
+/**
+ * Waits for the stream of the last step and copies how the run stands; either may be NULL.
+ * sequences  (count) in the order of begin
+ */
+DLLM_API dllm_status dllm_decode_read(dllm_decode *decode, dllm_batch_status *batch,
+                                      dllm_sequence_status *sequences, int64_t count);
+
+/**
+ * Copies records of the trace in the order they were written, as dllm_decode_read.
+ * from     number of the first record wanted, from 0
+ * Status   DLLM_INVALID_ARGUMENT  [from, from + count) is not inside what was kept
+ */
+DLLM_API dllm_status dllm_decode_trace(dllm_decode *decode, dllm_trace_record *records,
+                                       int64_t from, int64_t count);
 
 #ifdef __cplusplus
 }

@@ -11,10 +11,12 @@
 #ifdef __CUDACC_RTC__
 #include "base.cuh"
 #define DLLM_RULE static __device__ inline
+#define DLLM_ROUNDED_PRODUCT(a, b) __fmul_rn(a, b)
 #else
 #include <math.h>
 #include <stdint.h>
 #define DLLM_RULE static inline
+#define DLLM_ROUNDED_PRODUCT(a, b) ((a) * (b))
 #endif
 
 /** Most positions of a block: selection sorts them in shared memory. */
@@ -29,7 +31,8 @@ enum {
     DLLM_SELECT_DYNAMIC,       /* all above if they are k or more, else the k best */
     DLLM_SELECT_SEQUENTIAL,    /* the k leftmost */
     DLLM_SELECT_ENTROPY_BOUND, /* in order, while the entropy before it is within gamma */
-    DLLM_SELECT_HIERARCHY      /* the best of each run of masks, all above, the best */
+    DLLM_SELECT_HIERARCHY,     /* the best of each run of masks, all above, the best */
+    DLLM_SELECT_COINS          /* all whose key, a uniform number, is below the threshold */
 };
 
 enum { DLLM_FACTOR_PAPER, DLLM_FACTOR_FIRST_FAILURE, DLLM_FACTOR_DROP_LAST };
@@ -163,6 +166,18 @@ DLLM_RULE int32_t dllm_choose_runs(const dllm_select_rule *rule, const dllm_sele
     return taken;
 }
 
+/* Each by itself; a threshold of 1 takes all, also a number that was rounded up to 1. */
+DLLM_RULE int32_t dllm_choose_coins(const dllm_select_rule *rule, const dllm_select_rows *rows)
+{
+    int32_t taken = 0;
+    for (int32_t i = 0; i < rows->eligible; i++) {
+        const int32_t q = rows->order[i];
+        rows->chosen[q] = rows->key[q] < rule->threshold || rule->threshold >= 1.0f;
+        taken += rows->chosen[q];
+    }
+    return taken;
+}
+
 /* How many of the best a rule takes that takes a prefix of `order`. */
 DLLM_RULE int32_t dllm_count_best(const dllm_select_rule *rule, const dllm_select_rows *rows)
 {
@@ -185,6 +200,7 @@ DLLM_RULE int32_t dllm_select(const dllm_select_rule *rule, const dllm_select_ro
     if (rows->eligible == 0) return 0;
     if (rule->name == DLLM_SELECT_SEQUENTIAL) return dllm_choose_leftmost(rows, rule->count);
     if (rule->name == DLLM_SELECT_HIERARCHY) return dllm_choose_runs(rule, rows);
+    if (rule->name == DLLM_SELECT_COINS) return dllm_choose_coins(rule, rows);
     const int32_t count = dllm_count_best(rule, rows);
     for (int32_t i = 0; i < count; i++)
         rows->chosen[rows->order[i]] = 1;
@@ -194,12 +210,22 @@ DLLM_RULE int32_t dllm_select(const dllm_select_rule *rule, const dllm_select_ro
 /** 1 if a rule must commit something whenever something is eligible (decode.md 8). */
 DLLM_RULE int32_t dllm_is_data_driven(const dllm_select_rule *rule)
 {
-    return rule->name != DLLM_SELECT_TOP_K && rule->name != DLLM_SELECT_SEQUENTIAL;
+    return rule->name != DLLM_SELECT_TOP_K && rule->name != DLLM_SELECT_SEQUENTIAL &&
+           rule->name != DLLM_SELECT_COINS;
 }
 
 /* ---- keys --------------------------------------------------------------------------------- */
 
-enum { DLLM_SCORE_CONFIDENCE, DLLM_SCORE_MARGIN, DLLM_SCORE_NEG_ENTROPY, DLLM_SCORE_ENTROPY };
+enum {
+    DLLM_SCORE_CONFIDENCE,
+    DLLM_SCORE_MARGIN,
+    DLLM_SCORE_NEG_ENTROPY,
+    DLLM_SCORE_ENTROPY,
+    DLLM_SCORE_RANDOM /* a number of the position's own, in place of a statistic */
+};
+
+/** DLLM_FLAG_ bits of a row: NONFINITE, EMPTY and ROW keep it from being committed. */
+enum { DLLM_ROW_FLAG = 16, DLLM_UNUSABLE_FLAGS = 1 + 2 + 16 };
 
 /** What a position is ordered by. */
 typedef struct dllm_key_rule {
@@ -217,6 +243,7 @@ typedef struct dllm_key_row {
     float confidence;
     float margin;
     float entropy;
+    float random;
     uint32_t unusable; /* flags that keep a row from being committed; 0: none */
 } dllm_key_row;
 
@@ -242,6 +269,7 @@ DLLM_RULE float dllm_position_key(const dllm_key_rule *rule, const dllm_key_row 
     if (rule->score == DLLM_SCORE_MARGIN) key = row->margin;
     if (rule->score == DLLM_SCORE_ENTROPY) key = row->entropy;
     if (rule->score == DLLM_SCORE_NEG_ENTROPY) key = -row->entropy;
+    if (rule->score == DLLM_SCORE_RANDOM) key = row->random;
     return rule->round_bf16 ? dllm_nearest_bf16(key) : key;
 }
 
@@ -273,10 +301,25 @@ DLLM_RULE int32_t dllm_even_count(int32_t masks, int32_t steps, int32_t step)
     return masks / steps + (step < masks % steps);
 }
 
-/** Masks of `left` that a step of Dream's schedule commits; fraction: made on the host. */
+/* Point i of linspace(1, eps, steps + 1) in fp32, counted from the nearer end. */
+DLLM_RULE float dllm_time_point(int32_t i, int32_t steps, float eps)
+{
+    const float delta = (eps - 1.0f) / (float)steps;
+    if (i < (steps + 1) / 2) return 1.0f + DLLM_ROUNDED_PRODUCT(delta, (float)i);
+    return eps - DLLM_ROUNDED_PRODUCT(delta, (float)(steps - i));
+}
+
+/** The share of what is left that a step of Dream's schedule commits, also the chance of a coin. */
+DLLM_RULE float dllm_dream_fraction(int32_t step, int32_t steps, float eps)
+{
+    if (step == steps - 1) return 1.0f;
+    return 1.0f - dllm_time_point(step + 1, steps, eps) / dllm_time_point(step, steps, eps);
+}
+
+/** That share of `left` masks, in whole masks. */
 DLLM_RULE int32_t dllm_dream_count(int32_t left, float fraction)
 {
-    return (int32_t)((float)left * fraction);
+    return (int32_t)DLLM_ROUNDED_PRODUCT((float)left, fraction);
 }
 
 /* ---- filters ------------------------------------------------------------------------------ */
@@ -385,21 +428,11 @@ DLLM_RULE dllm_filtered dllm_filter(const dllm_filter_rule *rule, const dllm_fil
     return out;
 }
 
-/** The candidate drawn: the largest (z - z_0) / T + gumbel; without a temperature the first. */
-DLLM_RULE int32_t dllm_draw_kept(const dllm_filter_rule *rule, const dllm_filter_row *row,
-                                 int32_t kept, const float *gumbel)
+/** The kept candidate with the largest score is the one drawn, the first of equal ones. */
+DLLM_RULE float dllm_draw_score(const dllm_filter_rule *rule, const dllm_filter_row *row, int32_t i,
+                                float gumbel)
 {
-    if (!(rule->temperature > 0.0f)) return 0;
-    int32_t drawn = 0;
-    float best = gumbel[0];
-    for (int32_t i = 1; i < kept; i++) {
-        const float score = (row->logits[i] - row->logits[0]) / rule->temperature + gumbel[i];
-        if (score > best) {
-            best = score;
-            drawn = i;
-        }
-    }
-    return drawn;
+    return (row->logits[i] - row->logits[0]) / rule->temperature + gumbel;
 }
 
 /* ---- end of sequence ---------------------------------------------------------------------- */
@@ -433,6 +466,12 @@ typedef struct dllm_end {
     int64_t first_eos;    /* length: none */
 } dllm_end;
 
+/** Where the search for the first EOS begins; the published `step` looks into the prompt too. */
+DLLM_RULE int64_t dllm_end_search(int32_t rule, int64_t prompt)
+{
+    return rule == DLLM_EOS_STEP ? 0 : prompt;
+}
+
 DLLM_RULE int32_t dllm_is_eos(const dllm_end_state *state, int64_t id)
 {
     for (int32_t i = 0; i < state->eos_count; i++)
@@ -456,24 +495,40 @@ DLLM_RULE int32_t dllm_committed_eos(const dllm_end_state *state)
     return 0;
 }
 
+/** What of a canvas decides whether its sequence ends. */
+typedef struct dllm_end_counts {
+    int64_t first_eos;   /* length: none */
+    int64_t gap_masks;   /* from the prompt's end to the first EOS */
+    int64_t block_masks; /* of the block */
+    int32_t committed;   /* 1: an EOS was committed in this step */
+} dllm_end_counts;
+
 /** Does a sequence end, and what of its block is still to be filled? (decode.md 2.6) */
+DLLM_RULE dllm_end dllm_end_by(int32_t rule, int64_t high, int64_t length,
+                               const dllm_end_counts *counts)
+{
+    const int32_t ends_gap = rule == DLLM_EOS_GAP_CLOSED || rule == DLLM_EOS_FILL;
+    const int64_t first = counts->first_eos;
+    dllm_end end = {0, high, length, first};
+    if (first == length || rule == DLLM_EOS_NEVER) return end;
+    if (ends_gap && first < end.eligible_end) end.eligible_end = first;
+    if (rule == DLLM_EOS_FILL) end.fill_from = first + 1;
+    if (ends_gap) end.stop = counts->gap_masks == 0;
+    if (rule == DLLM_EOS_AFTER_BLOCK) end.stop = counts->block_masks == 0 && first < high;
+    if (rule == DLLM_EOS_STEP) end.stop = counts->gap_masks == 0 && counts->committed;
+    return end;
+}
+
+/** The same of a canvas of 64-bit ids. */
 DLLM_RULE dllm_end dllm_find_end(const dllm_end_state *state)
 {
-    const int32_t ends_gap = state->rule == DLLM_EOS_GAP_CLOSED || state->rule == DLLM_EOS_FILL;
-    dllm_end end = {0, state->high, state->length, state->length};
-    int64_t first = state->rule == DLLM_EOS_STEP ? 0 : state->prompt;
+    int64_t first = dllm_end_search(state->rule, state->prompt);
     while (first < state->length && !dllm_is_eos(state, state->canvas[first]))
         first++;
-    end.first_eos = first;
-    if (first == state->length || state->rule == DLLM_EOS_NEVER) return end;
-    if (ends_gap && first < end.eligible_end) end.eligible_end = first;
-    if (state->rule == DLLM_EOS_FILL) end.fill_from = first + 1;
-    const int32_t closed = dllm_count_masks(state, state->prompt, first) == 0;
-    const int32_t complete = dllm_count_masks(state, state->low, state->high) == 0;
-    if (ends_gap) end.stop = closed;
-    if (state->rule == DLLM_EOS_AFTER_BLOCK) end.stop = complete && first < state->high;
-    if (state->rule == DLLM_EOS_STEP) end.stop = closed && dllm_committed_eos(state);
-    return end;
+    const dllm_end_counts counts = {first, dllm_count_masks(state, state->prompt, first),
+                                    dllm_count_masks(state, state->low, state->high),
+                                    state->rule == DLLM_EOS_STEP && dllm_committed_eos(state)};
+    return dllm_end_by(state->rule, state->high, state->length, &counts);
 }
 
 /* ---- rows --------------------------------------------------------------------------------- */

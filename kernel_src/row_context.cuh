@@ -64,9 +64,10 @@ DLLM_DEVICE void set_noise(row_context &context, const dllm_row_inputs &inputs, 
         }
         context.key[0] = static_cast<uint32_t>(key);
         context.key[1] = static_cast<uint32_t>(key >> 32);
-        context.seed[0] = static_cast<uint32_t>(*inputs.seed);
-        context.seed[1] = static_cast<uint32_t>(*inputs.seed >> 32);
-        context.draw = inputs.draw != nullptr ? *inputs.draw : 0;
+        const int64_t place = has_row_seed ? row : 0;
+        context.seed[0] = static_cast<uint32_t>(inputs.seed[place]);
+        context.seed[1] = static_cast<uint32_t>(inputs.seed[place] >> 32);
+        context.draw = inputs.draw != nullptr ? inputs.draw[place] : 0;
     }
 }
 

@@ -87,14 +87,6 @@ dllm_status dllm_merge_run(const dllm_plan *plan, const dllm_merge_buffers *buff
     return call.rows ? dllm__plan_run(plan, &call, stream) : DLLM_OK;
 }
 
-dllm_status dllm_decode_prepare(dllm_plan **out, dllm_context *context,
-                                const dllm_decode_options *options)
-{
-    DLLM_TRY(check_prepare(out, context));
-    if (!options) return dllm__fail(DLLM_INVALID_ARGUMENT, "options is NULL");
-    return dllm__fail(DLLM_UNSUPPORTED, "decode is not implemented in version %s", dllm_version());
-}
-
 size_t dllm_plan_workspace_bytes(const dllm_plan *plan)
 {
     return plan ? plan->workspace_bytes : 0;

@@ -46,8 +46,9 @@ static void read_noise(dllm_cpu_row *row, const dllm_problem *problem, const dll
         row->noise = call->noise + row->number * problem->vocab * 2;
         return;
     }
-    row->stream.seed = *call->seed;
-    if (call->draw) row->stream.draw = *call->draw;
+    const int64_t place = transforms & DLLM_TRANSFORM_ROW_SEED ? row->number : 0;
+    row->stream.seed = call->seed[place];
+    if (call->draw) row->stream.draw = call->draw[place];
     if (transforms & DLLM_TRANSFORM_ROW_KEY) row->stream.row_key = call->row_key[row->number];
 }
 

@@ -9,18 +9,20 @@
 
 enum { LATE_MAX = 64 };
 
-static const uint32_t unusable_flags = DLLM_FLAG_NONFINITE | DLLM_FLAG_EMPTY | DLLM_FLAG_ROW;
-
 _Static_assert((int)DLLM_KEY_ENTROPY == (int)DLLM_SCORE_ENTROPY &&
                    (int)DLLM_KEY_MARGIN == (int)DLLM_SCORE_MARGIN,
                "one numbering of keys");
+_Static_assert((int)DLLM_UNUSABLE_FLAGS ==
+                       (DLLM_FLAG_NONFINITE | DLLM_FLAG_EMPTY | DLLM_FLAG_ROW) &&
+                   (int)DLLM_ROW_FLAG == (int)DLLM_FLAG_ROW,
+               "one numbering of flags");
 _Static_assert((int)DLLM_BLOCK_UNUSABLE_ROW == (int)DLLM_LEFT_UNUSABLE_ROW &&
                    (int)DLLM_BLOCK_DONE == (int)DLLM_LEFT_DONE,
                "one numbering of states");
 
 static uint32_t unusable(const uint32_t *flags, int64_t q)
 {
-    return flags ? flags[q] & unusable_flags : 0;
+    return flags ? flags[q] & (uint32_t)DLLM_UNUSABLE_FLAGS : 0;
 }
 
 /* ---- keys --------------------------------------------------------------------------------- */
@@ -70,9 +72,12 @@ dllm_status dllm_decode_keys(float *key, uint8_t *usable, const dllm_key_options
     const dllm_key_rule rule = {(int32_t)wanted.name, wanted.round_bf16, wanted.excludes_mask,
                                 wanted.late_count,    wanted.mask_id,    wanted.late};
     for (int64_t q = 0; q < given.positions; q++) {
-        const dllm_key_row row = {given.token[q], given.confidence ? given.confidence[q] : NAN,
+        const dllm_key_row row = {given.token[q],
+                                  given.confidence ? given.confidence[q] : NAN,
                                   given.margin ? given.margin[q] : NAN,
-                                  given.entropy ? given.entropy[q] : NAN, unusable(given.flags, q)};
+                                  given.entropy ? given.entropy[q] : NAN,
+                                  NAN,
+                                  unusable(given.flags, q)};
         usable[q] = (uint8_t)dllm_position_is_usable(&rule, &row);
         key[q] = row.unusable ? NAN : dllm_position_key(&rule, &row);
     }
@@ -84,8 +89,7 @@ dllm_status dllm_decode_keys(float *key, uint8_t *usable, const dllm_key_options
 static dllm_status check_commit(const dllm_commit *commit)
 {
     DLLM_TRY(dllm__check_range("positions", commit->positions, 0, DLLM_BLOCK_POSITIONS_MAX));
-    DLLM_TRY(
-        dllm__check_range("selection", (int64_t)commit->selection, 0, DLLM_SELECTION_HIERARCHY));
+    DLLM_TRY(dllm__check_range("selection", (int64_t)commit->selection, 0, DLLM_SELECTION_COINS));
     if (commit->positions > 0 && (!commit->chosen || !commit->token))
         return dllm__fail(DLLM_INVALID_ARGUMENT, "%s is NULL", commit->chosen ? "token" : "chosen");
     return DLLM_OK;

@@ -4,7 +4,7 @@
  * Checks arguments and sorts keys; the rules themselves are in decode_rules.h, which the kernels
  * compile as well.
  */
-#include "decode_rules.h"
+#include "decode.h"
 
 #include "argument.h"
 #include "status.h"
@@ -15,7 +15,7 @@
 
 enum { EOS_MAX = 64, STEPS_MAX = 1 << 20 };
 
-_Static_assert((int)DLLM_SELECTION_HIERARCHY == (int)DLLM_SELECT_HIERARCHY &&
+_Static_assert((int)DLLM_SELECTION_COINS == (int)DLLM_SELECT_COINS &&
                    (int)DLLM_SELECTION_TOP_K == (int)DLLM_SELECT_TOP_K,
                "one numbering of selections");
 _Static_assert((int)DLLM_END_STEP == (int)DLLM_EOS_STEP, "one numbering of ends");
@@ -51,7 +51,7 @@ static dllm_status check_selection(const dllm_selection *selection)
                    {"gamma", selection->gamma},
                    {"low_threshold", selection->low_threshold}};
     DLLM_TRY(
-        dllm__check_range("selection name", (int64_t)selection->name, 0, DLLM_SELECTION_HIERARCHY));
+        dllm__check_range("selection name", (int64_t)selection->name, 0, DLLM_SELECTION_COINS));
     DLLM_TRY(dllm__check_range("count", selection->count, 0, INT32_MAX));
     DLLM_TRY(dllm__check_range("variant", selection->variant, 0, DLLM_FACTOR_DROP_LAST));
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
@@ -88,7 +88,7 @@ static int32_t sort_keys(sorted_key *sorted, float *key, const dllm_block_keys *
     return count;
 }
 
-static dllm_select_rule rule_of(const dllm_selection *selection)
+dllm_select_rule dllm__selection_rule(const dllm_selection *selection)
 {
     return (dllm_select_rule){
         .name = (int32_t)selection->name,
@@ -113,7 +113,7 @@ static void select_with(selection_scratch *scratch, uint8_t *chosen,
     const int32_t eligible = sort_keys(scratch->sorted, scratch->key, keys, selection);
     for (int32_t i = 0; i < eligible; i++)
         scratch->order[i] = scratch->sorted[i].position;
-    const dllm_select_rule rule = rule_of(selection);
+    const dllm_select_rule rule = dllm__selection_rule(selection);
     const dllm_select_rows rows = {
         .positions = (int32_t)keys->positions,
         .eligible = eligible,
@@ -147,21 +147,6 @@ dllm_status dllm_decode_select(uint8_t *chosen, const dllm_selection *selection,
 
 /* ---- schedule ----------------------------------------------------------------------------- */
 
-/* Point i of linspace(1, eps, steps + 1) in fp32, counted from the nearer end. */
-static float time_point(int32_t i, int32_t steps, float eps)
-{
-    const float delta = (eps - 1.0f) / (float)steps;
-    const float from_start = delta * (float)i, from_end = delta * (float)(steps - i);
-    return i < (steps + 1) / 2 ? 1.0f + from_start : eps - from_end;
-}
-
-static float dream_fraction(int32_t step, int32_t steps, float eps)
-{
-    if (step == steps - 1) return 1.0f;
-    const float ratio = time_point(step + 1, steps, eps) / time_point(step, steps, eps);
-    return 1.0f - ratio;
-}
-
 dllm_status dllm_decode_schedule(int64_t *counts, float *fractions, const dllm_schedule *schedule)
 {
     dllm_schedule wanted;
@@ -175,7 +160,8 @@ dllm_status dllm_decode_schedule(int64_t *counts, float *fractions, const dllm_s
                           (double)wanted.eps);
     int32_t left = (int32_t)wanted.masks;
     for (int32_t step = 0; step < wanted.steps; step++) {
-        const float fraction = wanted.dream ? dream_fraction(step, wanted.steps, wanted.eps) : 0.0f;
+        const float fraction =
+            wanted.dream ? dllm_dream_fraction(step, wanted.steps, wanted.eps) : 0.0f;
         if (fractions) fractions[step] = fraction;
         counts[step] = wanted.dream ? dllm_dream_count(left, fraction)
                                     : dllm_even_count((int32_t)wanted.masks, wanted.steps, step);
@@ -203,6 +189,21 @@ static dllm_status check_filter(const dllm_filter_options *options,
     return DLLM_OK;
 }
 
+/* The place of the candidate drawn; without a temperature the first. */
+static int32_t draw_kept(const dllm_filter_rule *rule, const dllm_filter_row *row, int32_t kept,
+                         const float *gumbel)
+{
+    int32_t drawn = 0;
+    float best = -INFINITY;
+    for (int32_t i = 0; gumbel && rule->temperature > 0 && i < kept; i++) {
+        const float score = dllm_draw_score(rule, row, i, gumbel[i]);
+        if (!(score > best)) continue;
+        best = score;
+        drawn = i;
+    }
+    return drawn;
+}
+
 dllm_status dllm_decode_filter(dllm_filter_result *out, const dllm_filter_options *options,
                                const dllm_filter_candidates *candidates)
 {
@@ -217,7 +218,7 @@ dllm_status dllm_decode_filter(dllm_filter_result *out, const dllm_filter_option
     const dllm_filter_row row = {given.logits, (int32_t)given.count, given.complete,
                                  1.0f / given.confidence};
     const dllm_filtered left = dllm_filter(&rule, &row);
-    const int32_t drawn = given.gumbel ? dllm_draw_kept(&rule, &row, left.kept, given.gumbel) : 0;
+    const int32_t drawn = draw_kept(&rule, &row, left.kept, given.gumbel);
     const dllm_filter_result result = {
         .struct_size = sizeof result,
         .kept = left.kept,

@@ -133,7 +133,8 @@ static bool is_listed(const dllm_problem *problem)
 static int vocab_most(const dllm_problem *problem, int tile_rows)
 {
     const uint32_t of_rows = DLLM_TRANSFORM_TEMPERED | DLLM_TRANSFORM_ROW_TEMPERATURE |
-                             DLLM_TRANSFORM_ROW_KEY | DLLM_TRANSFORM_NOISE;
+                             DLLM_TRANSFORM_ROW_KEY | DLLM_TRANSFORM_NOISE |
+                             DLLM_TRANSFORM_ROW_SEED;
     const bool folds_more =
         dllm__statistics(problem) & DLLM_STATISTIC_GUMBEL || dllm__transforms(problem) & ~of_rows;
     if (tile_rows <= 64) return INT32_MAX;

@@ -17,7 +17,7 @@
 
 enum {
     OUTPUTS_KNOWN = DLLM_OUT_CANDIDATES * 2 - 1,
-    INPUTS_KNOWN = DLLM_IN_NOISE * 2 - 1,
+    INPUTS_KNOWN = DLLM_IN_ROW_SEED * 2 - 1,
     BEHAVIOUR_KNOWN = DLLM_PARTIAL_STATE * 2 - 1,
     PREPARE_KNOWN = DLLM_PREPARE_DETERMINISTIC * 2 - 1,
     /* what a merge may be asked for: the rest has been done to the logits, or is in the states */

@@ -46,8 +46,9 @@ static uint32_t row_transforms(const dllm_problem *problem)
     if (by_row && (tempered || drawn || flagged)) bits |= DLLM_TRANSFORM_ROW_TEMPERATURE;
     if (drawn && problem->inputs & DLLM_IN_NOISE)
         bits |= DLLM_TRANSFORM_NOISE;
-    else if (drawn && problem->inputs & DLLM_IN_ROW_KEY)
-        bits |= DLLM_TRANSFORM_ROW_KEY;
+    else if (drawn)
+        bits |= (problem->inputs & DLLM_IN_ROW_KEY ? DLLM_TRANSFORM_ROW_KEY : 0U) |
+                (problem->inputs & DLLM_IN_ROW_SEED ? DLLM_TRANSFORM_ROW_SEED : 0U);
     return bits;
 }
 

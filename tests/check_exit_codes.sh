@@ -54,6 +54,10 @@ expect 0 '^PASS factor_selection$' decode "${cases%row_cases.json}decode_cases.j
 expect 0 '^PASS predicted_mask_id$' decode "${cases%row_cases.json}decode_cases.json"
 expect 0 '^PASS argmax_tie_and_vocab_shard_merge$' decode "${cases%row_cases.json}decode_cases.json"
 expect 0 '^SKIP cfg: needs guidance$' decode "${cases%row_cases.json}decode_cases.json"
+expect 0 '^PASS editing_joint_threshold$' decode "${cases%row_cases.json}decode_cases.json"
+sed 's/6, 7, 8, 9, 10, 11\], "forwards": 4/6, 7, 8, 9, 10, 12], "forwards": 4/' \
+    "${cases%row_cases.json}decode_cases.json" >"$folder/ended.json"
+expect 2 '^FAIL factor_loop: run 0: final ' decode "$folder/ended.json"
 expect 2 '^FAIL one: run 0: status no_progress, wanted done$' decode "$folder/stalled.json"
 expect 2 '^FAIL one: run 0: selected \[0\], wanted \[1\]$' decode "$folder/chosen.json"
 expect 1 '--tier "D" is not A, B or C' decode "$cases" --tier D

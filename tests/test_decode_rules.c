@@ -62,7 +62,7 @@ START_TEST(selection_refuses_bad_arguments)
     dllm_block_keys none = keys, many = keys;
     uint8_t chosen[4];
     nan.threshold = NAN;
-    unknown.name = (dllm_select_name)7;
+    unknown.name = (dllm_select_name)8;
     negative.count = -1;
     none.masked = NULL;
     many.positions = 8193;

@@ -3,6 +3,7 @@
 
 #include "decode_fields.h"
 #include "decode_filtering.h"
+#include "decode_looping.h"
 #include "decode_rows.h"
 #include "decode_stepping.h"
 
@@ -185,10 +186,10 @@ static bool run_gather(decode_checker *checker, const json_t *run, const json_t 
 static const struct kind {
     const char *name;
     bool (*run)(decode_checker *, const json_t *, const json_t *, dllm_message *);
-} kinds[] = {
-    {"schedule", run_schedule},    {"rows", decode_rows_run},        {"select", run_select},
-    {"step", decode_stepping_run}, {"filter", decode_filtering_run}, {"eos", run_eos},
-    {"gather", run_gather}};
+} kinds[] = {{"schedule", run_schedule},       {"rows", decode_rows_run},
+             {"select", run_select},           {"step", decode_stepping_run},
+             {"filter", decode_filtering_run}, {"eos", run_eos},
+             {"gather", run_gather},           {"loop", decode_looping_run}};
 
 static const struct kind *find_kind(const json_t *from)
 {
@@ -201,7 +202,9 @@ static const struct kind *find_kind(const json_t *from)
 static bool has_guidance(const json_t *runs)
 {
     for (size_t i = 0; i < json_array_size(runs); i++)
-        if (json_object_get(json_array_get(runs, i), "uncond")) return true;
+        if (json_object_get(json_array_get(runs, i), "uncond") ||
+            field_number(json_array_get(runs, i), "cfg_scale", 0) > 0)
+            return true;
     return false;
 }
 

@@ -49,6 +49,7 @@ DLLM_IN_SUPPRESS = 32
 DLLM_IN_PENALTY = 64
 DLLM_IN_ROW_KEY = 128
 DLLM_IN_NOISE = 256
+DLLM_IN_ROW_SEED = 512
 DLLM_TEMPERED = 1
 DLLM_BATCH_INVARIANT = 2
 DLLM_PARTIAL_STATE = 4
@@ -70,10 +71,12 @@ DLLM_SELECTION_DYNAMIC = 3
 DLLM_SELECTION_SEQUENTIAL = 4
 DLLM_SELECTION_ENTROPY_BOUND = 5
 DLLM_SELECTION_HIERARCHY = 6
+DLLM_SELECTION_COINS = 7
 DLLM_KEY_CONFIDENCE = 0
 DLLM_KEY_MARGIN = 1
 DLLM_KEY_NEG_ENTROPY = 2
 DLLM_KEY_ENTROPY = 3
+DLLM_KEY_RANDOM = 4
 DLLM_BLOCK_RUNNING = 0
 DLLM_BLOCK_DONE = 1
 DLLM_BLOCK_NO_PROGRESS = 2
@@ -83,9 +86,32 @@ DLLM_END_GAP_CLOSED = 1
 DLLM_END_AFTER_BLOCK = 2
 DLLM_END_FILL = 3
 DLLM_END_STEP = 4
+DLLM_DECODE_RUNNING = 0
+DLLM_DECODE_DONE = 1
+DLLM_DECODE_DONE_EOS = 2
+DLLM_DECODE_NO_PROGRESS = 3
+DLLM_DECODE_UNUSABLE_ROW = 4
+DLLM_DECODE_NOT_COVERED = 5
+DLLM_DECODE_BAD_ROW = 6
+DLLM_DECODE_CANCELLED = 7
+DLLM_DECODE_INACTIVE = 8
 DLLM_PHASE_REFRESH = 0
 DLLM_PHASE_STEP = 1
 DLLM_PHASE_PERSIST = 2
+DLLM_TRACE_COMMIT = 0
+DLLM_TRACE_EDIT = 1
+DLLM_TRACE_STEP = 2
+DLLM_HIDDEN_CANVAS = 0
+DLLM_HIDDEN_BLOCK = 1
+DLLM_HIDDEN_BLOCK_AND_BEFORE = 2
+DLLM_HIDDEN_GATHERED = 3
+DLLM_MASK_SUPPRESS = 0
+DLLM_MASK_EXCLUDE = 1
+DLLM_MASK_ALLOW = 2
+DLLM_SCHEDULED_NONE = 0
+DLLM_SCHEDULED_EVEN = 1
+DLLM_SCHEDULED_EVEN_BLOCK = 2
+DLLM_SCHEDULED_DREAM = 3
 
 dllm_log_function = CFUNCTYPE(None, c_void_p, c_char_p)
 dllm_trunk_function = CFUNCTYPE(c_int, c_void_p, c_void_p)
@@ -496,21 +522,62 @@ class dllm_sequence_state(Structure):
     ]
 
 
+class dllm_sequence_status(Structure):
+    _fields_ = [
+        ("state", c_int32),
+        ("phase", c_int32),
+        ("low", c_int32),
+        ("high", c_int32),
+        ("block", c_int32),
+        ("step", c_int32),
+        ("masks", c_int32),
+        ("end", c_int32),
+        ("forwards", c_int32),
+        ("commits", c_int32),
+        ("edits", c_int32),
+        ("uncovered", c_int32),
+        ("unusable", c_int32),
+        ("error_position", c_int32),
+        ("error_step", c_int32),
+        ("reads", c_int32),
+        ("internal", c_int32 * 6),
+    ]
+
+
+class dllm_batch_status(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("unfinished", c_int32),
+        ("forwards", c_int32),
+        ("idle_forwards", c_int32),
+        ("trunk_code", c_int32),
+        ("traced", c_int64),
+    ]
+
+
+class dllm_trace_record(Structure):
+    _fields_ = [
+        ("sequence", c_int32),
+        ("forward", c_int32),
+        ("kind", c_int32),
+        ("position", c_int32),
+        ("old_id", c_int64),
+        ("new_id", c_int64),
+        ("key", c_float),
+        ("zero", c_int32),
+    ]
+
+
 class dllm_trunk_call(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
         ("canvas", c_void_p),
-        ("canvas_stride", c_int64),
-        ("batch", c_int64),
-        ("active", c_void_p),
-        ("phase", c_int),
-        ("copies", c_int32),
-        ("block", c_int64),
-        ("step", c_int64),
-        ("window_from", c_int64),
-        ("window_to", c_int64),
+        ("sequences", c_int64),
+        ("status", c_void_p),
+        ("rows", c_void_p),
+        ("row_position", c_void_p),
+        ("rows_max", c_int64),
         ("hidden", c_void_p),
-        ("hidden_stride", c_int64),
         ("stream", c_void_p),
     ]
 
@@ -519,14 +586,83 @@ class dllm_decode_options(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
         ("head", dllm_head_options),
-        ("preset", c_char_p),
         ("mask_id", c_int64),
-        ("batch_max", c_int64),
+        ("sequences_max", c_int64),
+        ("length_max", c_int64),
         ("block_length_max", c_int64),
+        ("id_type", c_int),
+        ("layout", c_int),
+        ("hidden_rows", c_int64),
         ("shifted", c_int32),
+        ("draws", c_int32),
+        ("tempered", c_int32),
+        ("edits", c_int32),
+        ("guards_given", c_int32),
+        ("drops_last_edits", c_int32),
+        ("penalises", c_int32),
+        ("key", c_int),
+        ("mask_rule", c_int),
+        ("round_bf16", c_int32),
+        ("eligible_prefix", c_int32),
+        ("fixed_steps", c_int32),
+        ("persist_forward", c_int32),
+        ("first_from_full", c_int32),
+        ("aligned_blocks", c_int32),
+        ("strict_filter", c_int32),
+        ("late_count", c_int32),
+        ("late", c_void_p),
+        ("trace_max", c_int64),
         ("lookahead", c_int32),
+        ("zero", c_int32),
         ("trunk", dllm_trunk_function),
         ("trunk_user", c_void_p),
+    ]
+
+
+class dllm_sequence(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("canvas_offset", c_int64),
+        ("prompt", c_int64),
+        ("generate", c_int64),
+        ("block_length", c_int64),
+        ("schedule", c_int),
+        ("steps", c_int32),
+        ("steps_per_block", c_int32),
+        ("selection", dllm_selection),
+        ("filter", dllm_filter_options),
+        ("filters_greedy", c_int32),
+        ("max_post_steps", c_int32),
+        ("eps", c_float),
+        ("order_temperature", c_float),
+        ("edit_threshold", c_float),
+        ("penalty", c_float),
+        ("seed", c_uint64),
+        ("request_key", c_uint64),
+        ("eos_rule", c_int),
+        ("eos_count", c_int32),
+        ("eos", c_void_p),
+        ("fill_id", c_int64),
+        ("inactive", c_int32),
+        ("zero", c_int32),
+    ]
+
+
+class dllm_decode_buffers(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("canvas", c_void_p),
+        ("hidden", c_void_p),
+        ("hidden_stride", c_int64),
+        ("weight", c_void_p),
+        ("weight_stride", c_int64),
+        ("bias", c_void_p),
+        ("suppress", c_void_p),
+        ("suppress_count", c_int64),
+        ("noise", c_void_p),
+        ("position_noise", c_void_p),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
     ]
 
 
@@ -560,5 +696,17 @@ FUNCTIONS = {
     "dllm_decode_filter": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_decode_end": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_decode_rows": (c_int, [c_void_p, c_void_p, c_int64, c_int32, c_int64, c_int64]),
+    "dllm_decode_preset": (c_int, [c_void_p, c_void_p, c_char_p]),
+    "dllm_decode_preset_name": (c_char_p, [c_int32]),
     "dllm_decode_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "dllm_decode_destroy": (None, [c_void_p]),
+    "dllm_decode_workspace_bytes": (c_size_t, [c_void_p]),
+    "dllm_decode_begin": (c_int, [c_void_p, c_void_p, c_void_p, c_int64, c_void_p]),
+    "dllm_decode_step": (c_int, [c_void_p, c_void_p]),
+    "dllm_decode_block": (c_int, [c_void_p, c_void_p]),
+    "dllm_decode_run": (c_int, [c_void_p, c_void_p]),
+    "dllm_decode_cancel": (None, [c_void_p]),
+    "dllm_decode_resume": (c_int, [c_void_p, c_void_p]),
+    "dllm_decode_read": (c_int, [c_void_p, c_void_p, c_void_p, c_int64]),
+    "dllm_decode_trace": (c_int, [c_void_p, c_void_p, c_int64, c_int64]),
 }

@@ -1,0 +1,87 @@
+/*
+ * noise.h - words of a random number, and a Gumbel variable from two of them (numerics.md 10)
+ *
+ * For gcc and NVRTC. The words of an id follow from (id, row key, draw, seed) alone.
+ */
+#ifndef DLLM_NOISE_H
+#define DLLM_NOISE_H
+
+#ifdef __CUDACC_RTC__
+#include "base.cuh"
+#else
+#include <math.h>
+#include <stdint.h>
+#endif
+
+#ifdef __cplusplus
+#define DLLM_NOISE static __device__ __forceinline__
+#define DLLM_UNROLL _Pragma("unroll")
+#else
+#define DLLM_NOISE static inline
+#define DLLM_UNROLL
+#endif
+
+/** Ten rounds over the counter (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1,
+ * 2, 3", SC'11). */
+DLLM_NOISE void dllm_philox(uint32_t counter[4], uint32_t key_low, uint32_t key_high)
+{
+    uint32_t *c = counter;
+    DLLM_UNROLL
+    for (int round = 0; round < 10; round++) {
+        const uint64_t left = (uint64_t)0xd2511f53u * c[0];
+        const uint64_t right = (uint64_t)0xcd9e8d57u * c[2];
+        c[0] = (uint32_t)(right >> 32) ^ c[1] ^ key_low;
+        c[2] = (uint32_t)(left >> 32) ^ c[3] ^ key_high;
+        c[1] = (uint32_t)right;
+        c[3] = (uint32_t)left;
+        key_low += 0x9e3779b9u;
+        key_high += 0xbb67ae85u;
+    }
+}
+
+/** Whose words they are. */
+typedef struct dllm_noise_stream {
+    uint64_t seed;
+    uint64_t key; /* of the row */
+    uint32_t draw;
+} dllm_noise_stream;
+
+/** The two words of an id, the upper one first. */
+DLLM_NOISE void dllm_noise_words(uint32_t out[2], const dllm_noise_stream *stream, int64_t id)
+{
+    uint32_t c[4];
+    c[0] = (uint32_t)(id >> 1);
+    c[1] = stream->draw;
+    c[2] = (uint32_t)stream->key;
+    c[3] = (uint32_t)(stream->key >> 32);
+    dllm_philox(c, (uint32_t)stream->seed, (uint32_t)(stream->seed >> 32));
+    out[0] = c[2 * (id & 1)];
+    out[1] = c[2 * (id & 1) + 1];
+}
+
+/** The 52 bits w of u = (2 w + 1) 2^-53. */
+DLLM_NOISE uint64_t dllm_noise_bits(uint32_t high, uint32_t low)
+{
+    return ((uint64_t)high << 32 | low) >> 12;
+}
+
+/**
+ * -ln(-ln u). Near 1 the logarithm is taken of the distance q = 1 - u, an integer as exact as w: u
+ * itself would have lost the tail in rounding to 1.
+ */
+DLLM_NOISE float dllm_gumbel(uint32_t high, uint32_t low)
+{
+    const uint64_t w = dllm_noise_bits(high, low);
+    const int upper = (int)(w >> 51);
+    const uint64_t distance = upper ? ((uint64_t)1 << 52) - 1 - w : w; /* from the nearer end */
+    const float part = (float)(2 * distance + 1) * 0x1p-53f;
+    return -logf(upper ? -log1pf(-part) : -logf(part));
+}
+
+/** u to the nearest float: may be 1. */
+DLLM_NOISE float dllm_uniform(uint32_t high, uint32_t low)
+{
+    return (float)(2 * dllm_noise_bits(high, low) + 1) * 0x1p-53f;
+}
+
+#endif

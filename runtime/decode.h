@@ -1,0 +1,64 @@
+/*
+ * decode.h - a prepared decode loop and its run
+ *
+ * decode_options.c and decode_sequence.c turn the public structs into those of decode_control.h,
+ * decode_memory.c lays the workspace out, decode_loop.c makes steps, of which decode_cpu.c does what
+ * kernels do on a GPU.
+ */
+#ifndef DLLM_DECODE_H
+#define DLLM_DECODE_H
+
+#include "context.h"
+#include "decode_control.h"
+#include "plan.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/** Sizes of a loop that follow from its options. */
+typedef struct dllm_decode_sizes {
+    int64_t sequences_max;
+    int64_t length_max;
+    int64_t positions_max; /* most that a step of a sequence looks at */
+    int64_t sorted_max;    /* the power of 2 that holds them */
+    int64_t rows_max;
+    int64_t hidden_rows;
+    int64_t trace_max;
+    int64_t suppress_max;
+} dllm_decode_sizes;
+
+struct dllm_decode {
+    dllm_context *context;
+    dllm_decode_options options; /* as given, without what its pointers point to */
+    dllm_head_options head;      /* what the head's plan was made of */
+    dllm_decode_manner manner;
+    dllm_decode_sizes sizes;
+    dllm_plan *plan;
+    size_t workspace_bytes;
+    atomic_int cancel; /* asked for, by any thread */
+    int32_t cancel_seen;
+    /* of the run */
+    bool has_begun;
+    int32_t count;
+    int32_t trunk_code;
+    dllm_step_params params;
+    dllm_head_buffers buffers; /* of the head in each step */
+};
+
+/** A public selection as the rule that is shared with kernels. */
+dllm_select_rule dllm__selection_rule(const dllm_selection *selection);
+
+/** Checks options; fills the head's options, manner and sizes. */
+dllm_status dllm__decode_take_options(dllm_decode *out, const dllm_decode_options *options);
+
+/** Checks a sequence against its loop. number: for messages. */
+dllm_status dllm__decode_take_sequence(dllm_sequence_rules *out, const dllm_decode *decode,
+                                       const dllm_sequence *sequence, int64_t number);
+
+/** Bytes of a loop's arrays, the head's workspace included. */
+size_t dllm__decode_memory_bytes(const dllm_decode *decode);
+
+/** Points params and the head's buffers into the workspace, and at what the caller gave. */
+void dllm__decode_lay_out(dllm_decode *decode, const dllm_decode_buffers *buffers);
+
+#endif

@@ -1,0 +1,163 @@
+/*
+ * decode_memory.c - where everything of a decode lies in the caller's workspace
+ *
+ * One list of arrays, walked twice: for the bytes, and to set the pointers.
+ */
+#include "decode.h"
+
+#include <stddef.h>
+
+enum { ALIGNMENT = 256 };
+
+/** An array of the workspace: where its pointer stands in dllm_step_params, and its bytes. */
+typedef struct array {
+    size_t place;
+    int64_t bytes; /* 0: the pointer is NULL */
+} array;
+
+#define ARRAY(member, count, type)                                                                 \
+    {                                                                                              \
+        offsetof(dllm_step_params, member), (count) * (int64_t)sizeof(type)                        \
+    }
+
+enum { ARRAYS = 32 };
+
+static void list_arrays(array out[ARRAYS], const dllm_decode *decode)
+{
+    const dllm_decode_sizes *sizes = &decode->sizes;
+    const uint32_t inputs = decode->head.inputs, outputs = decode->head.outputs;
+    const int64_t sequences = sizes->sequences_max, rows = sizes->rows_max;
+    const int64_t drawn = outputs & DLLM_OUT_GUMBEL_ID ? rows : 0;
+    const int64_t penalised = inputs & DLLM_IN_PENALTY ? rows : 0;
+    const int64_t listed = outputs & DLLM_OUT_CANDIDATES ? rows * decode->head.candidates : 0;
+    const int64_t words = inputs & DLLM_IN_NOISE ? rows * decode->head.vocab * 2 : 0;
+    const array arrays[ARRAYS] = {
+        ARRAY(rules, sequences, dllm_sequence_rules),
+        ARRAY(records, sequences, dllm_sequence_record),
+        ARRAY(batch, 1, dllm_batch_record),
+        ARRAY(guarded, decode->manner.edits ? rows : 0, uint8_t),
+        ARRAY(trace, sizes->trace_max, dllm_change),
+        ARRAY(rows.position, rows, int32_t),
+        ARRAY(rows.source, rows, int64_t),
+        ARRAY(rows.temperature, drawn, float),
+        ARRAY(rows.key, drawn, uint64_t),
+        ARRAY(rows.seed, drawn, uint64_t),
+        ARRAY(rows.draw, drawn, uint32_t),
+        ARRAY(rows.penalty_id, penalised, int64_t),
+        ARRAY(rows.penalty, penalised, float),
+        ARRAY(rows.noise, words, uint32_t),
+        ARRAY(outputs.argmax, rows, int64_t),
+        ARRAY(outputs.confidence, rows, float),
+        ARRAY(outputs.entropy, outputs & DLLM_OUT_ENTROPY ? rows : 0, float),
+        ARRAY(outputs.margin, outputs & DLLM_OUT_MARGIN ? rows : 0, float),
+        ARRAY(outputs.flags, rows, uint32_t),
+        ARRAY(outputs.drawn, drawn, int64_t),
+        ARRAY(outputs.drawn_logprob, drawn, float),
+        ARRAY(outputs.values, listed, float),
+        ARRAY(outputs.ids, listed, int64_t),
+        ARRAY(block.sorted, sequences * sizes->sorted_max, uint64_t),
+        ARRAY(block.order, rows, int32_t),
+        ARRAY(block.token, rows, int64_t),
+        ARRAY(block.key, rows, float),
+        ARRAY(block.entropy, rows, float),
+        ARRAY(block.masked, rows, uint8_t),
+        ARRAY(block.usable, rows, uint8_t),
+        ARRAY(block.edited, rows, uint8_t),
+        ARRAY(block.chosen, rows, uint8_t),
+    };
+    for (int i = 0; i < ARRAYS; i++)
+        out[i] = arrays[i];
+}
+
+static size_t rounded(int64_t bytes)
+{
+    return ((size_t)bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static size_t suppress_bytes(const dllm_decode *decode)
+{
+    return rounded(decode->sizes.suppress_max * (int64_t)sizeof(int64_t));
+}
+
+size_t dllm__decode_memory_bytes(const dllm_decode *decode)
+{
+    array arrays[ARRAYS];
+    size_t bytes = ALIGNMENT - 1;
+    list_arrays(arrays, decode);
+    for (int i = 0; i < ARRAYS; i++)
+        bytes += rounded(arrays[i].bytes);
+    return bytes + suppress_bytes(decode) + dllm_plan_workspace_bytes(decode->plan);
+}
+
+/* Hands out the arrays; returns the first byte behind them. */
+static char *place_arrays(dllm_decode *decode, char *next)
+{
+    array arrays[ARRAYS];
+    list_arrays(arrays, decode);
+    for (int i = 0; i < ARRAYS; i++) {
+        void **pointer = (void **)(void *)((char *)&decode->params + arrays[i].place);
+        *pointer = arrays[i].bytes ? next : NULL;
+        next += rounded(arrays[i].bytes);
+    }
+    return next;
+}
+
+static void place_head(dllm_decode *decode, const dllm_decode_buffers *buffers)
+{
+    const dllm_step_params *params = &decode->params;
+    const bool gathered = decode->manner.layout == DLLM_ROWS_GATHERED;
+    const int64_t rows = decode->sizes.hidden_rows * decode->count;
+    decode->buffers = (dllm_head_buffers){
+        .struct_size = sizeof decode->buffers,
+        .rows = decode->sizes.rows_max,
+        .weight = buffers->weight,
+        .hidden_stride = buffers->hidden_stride,
+        .weight_stride = buffers->weight_stride,
+        .row_index = gathered ? NULL : params->rows.source,
+        .source_rows = gathered ? decode->sizes.rows_max : rows,
+        .rows_device = &params->batch->rows,
+        .argmax = params->outputs.argmax,
+        .confidence = params->outputs.confidence,
+        .entropy = params->outputs.entropy,
+        .margin = params->outputs.margin,
+        .flags = params->outputs.flags,
+        .gumbel_id = params->outputs.drawn,
+        .gumbel_logprob = params->outputs.drawn_logprob,
+        .candidate_values = params->outputs.values,
+        .candidate_ids = params->outputs.ids,
+        .temperature = params->rows.temperature,
+        .bias = buffers->bias,
+        .penalty_id = params->rows.penalty_id,
+        .penalty = params->rows.penalty,
+        .row_key = params->rows.key,
+        .seed = params->rows.seed,
+        .draw = params->rows.draw,
+        .noise = params->rows.noise,
+    };
+}
+
+void dllm__decode_lay_out(dllm_decode *decode, const dllm_decode_buffers *buffers)
+{
+    dllm_step_params *params = &decode->params;
+    const uintptr_t start = (uintptr_t)buffers->workspace;
+    char *base = (char *)buffers->workspace + (ALIGNMENT - start % ALIGNMENT) % ALIGNMENT;
+    *params = (dllm_step_params){
+        .canvas = buffers->canvas,
+        .trace_max = decode->sizes.trace_max,
+        .given_noise = buffers->noise,
+        .given_positions = buffers->position_noise,
+        .vocab = decode->head.vocab,
+        .window_rows = decode->sizes.hidden_rows,
+        .manner = decode->manner,
+        .sequences = decode->count,
+        .positions_max = (int32_t)decode->sizes.positions_max,
+        .sorted_max = (int32_t)decode->sizes.sorted_max,
+        .length_max = (int32_t)decode->sizes.length_max,
+    };
+    char *next = place_arrays(decode, base);
+    place_head(decode, buffers);
+    decode->buffers.suppress = decode->sizes.suppress_max ? (int64_t *)(void *)next : NULL;
+    next += suppress_bytes(decode);
+    decode->buffers.workspace = next;
+    decode->buffers.workspace_bytes = dllm_plan_workspace_bytes(decode->plan);
+}

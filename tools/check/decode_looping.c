@@ -1,0 +1,312 @@
+/*
+ * decode_looping.c - the kind `loop` of a decode case: a whole decode, forward by forward
+ *
+ * The trunk gives a lane's table, the weight is the identity. What a forward read comes from the
+ * trunk's call, what it changed from the canvas before and after.
+ */
+#include "decode_looping.h"
+
+#include "decode_lanes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FORWARDS_MAX = 32 };
+
+/* What a forward did to a lane. */
+typedef struct lane_forward {
+    field_list read, committed, edited, canvas;
+} lane_forward;
+
+typedef struct looping {
+    decode_checker *checker;
+    decode_lanes lanes;
+    dllm_decode *decode;
+    int forward;
+    /* on the device */
+    int64_t *canvas;
+    float *hidden;
+    float *weight;
+    uint32_t *noise, *positions;
+    void *workspace;
+    lane_forward did[LANES_MAX][FORWARDS_MAX];
+    dllm_message trunk_message;
+} looping;
+
+static bool refuse(dllm_message *why)
+{
+    return DLLM_REFUSE(why, "%s", dllm_last_error());
+}
+
+/* ---- trunk -------------------------------------------------------------------------------- */
+
+static bool note_reads(looping *work, const dllm_trunk_call *call)
+{
+    device_memory *memory = &work->checker->memory;
+    const int shifted = work->lanes.options.shifted;
+    dllm_sequence_status status[LANES_MAX];
+    int32_t position[LANES_MAX * FIELD_LIST_MAX];
+    int64_t rows = 0;
+    int next = 0;
+    if (!device_wait(memory, call->stream) ||
+        !device_read(memory, &rows, call->rows, sizeof rows) ||
+        !device_read(memory, status, call->status, (size_t)call->sequences * sizeof *status) ||
+        !device_read(memory, position, call->row_position, (size_t)rows * sizeof *position))
+        return DLLM_REFUSE(&work->trunk_message, "%s", memory->message);
+    for (int s = 0; s < work->lanes.count; s++) {
+        field_list *read = &work->did[s][work->forward].read;
+        for (int i = 0; i < status[s].reads; i++) {
+            const int q = position[next++];
+            read->values[read->count++] = shifted && q > 0 ? q - 1 : q;
+        }
+    }
+    return true;
+}
+
+static bool write_hidden(looping *work)
+{
+    const int length = work->lanes.length, vocab = work->lanes.vocab;
+    const size_t elements = (size_t)work->lanes.count * (size_t)length * (size_t)vocab;
+    float *rows = calloc(elements, sizeof *rows);
+    if (!rows) return DLLM_REFUSE(&work->trunk_message, "out of memory for hidden rows");
+    for (int s = 0; s < work->lanes.count; s++)
+        for (int q = 0; q < length; q++)
+            for (int v = 0; v < vocab; v++) {
+                const json_t *row = decode_lane_row(&work->lanes.lanes[s], work->forward, q);
+                rows[((size_t)s * (size_t)length + (size_t)q) * (size_t)vocab + (size_t)v] =
+                    (float)field_value(json_array_get(row, (size_t)v), 0);
+            }
+    const bool done =
+        device_write(&work->checker->memory, work->hidden, rows, elements * sizeof *rows);
+    free(rows);
+    return done || DLLM_REFUSE(&work->trunk_message, "%s", work->checker->memory.message);
+}
+
+static int forward(void *user, dllm_trunk_call *call)
+{
+    looping *work = user;
+    return note_reads(work, call) && write_hidden(work) ? 0 : 1;
+}
+
+/* ---- noise -------------------------------------------------------------------------------- */
+
+static uint32_t word_of(const json_t *number, double denominator)
+{
+    return (uint32_t)(field_value(number, 0) / denominator * 0x1p32);
+}
+
+/* The words of this forward, of a run that has one sequence. */
+static bool write_noise(looping *work, const json_t *run, dllm_message *why)
+{
+    const size_t length = (size_t)work->lanes.length, vocab = (size_t)work->lanes.vocab;
+    const json_t *ids = json_array_get(json_object_get(run, "uniforms"), (size_t)work->forward);
+    const json_t *order =
+        json_array_get(json_object_get(run, "order_uniforms"), (size_t)work->forward);
+    const double denominator = field_number(run, "uniform_den", 1);
+    static uint32_t words[FIELD_LIST_MAX * FIELD_LIST_MAX * 2], own[FIELD_LIST_MAX * 2];
+    if (!work->noise) return true;
+    for (size_t q = 0; q < length; q++) {
+        own[2 * q] = word_of(json_array_get(order, q), denominator);
+        for (size_t v = 0; v < vocab; v++)
+            words[2 * (q * vocab + v)] =
+                word_of(json_array_get(json_array_get(ids, q), v), denominator);
+    }
+    device_memory *memory = &work->checker->memory;
+    return (device_write(memory, work->noise, words, length * vocab * 8) &&
+            device_write(memory, work->positions, own, length * 8)) ||
+           DLLM_REFUSE(why, "%s", memory->message);
+}
+
+/* ---- steps -------------------------------------------------------------------------------- */
+
+static void note_changes(looping *work, const int64_t *before, const int64_t *after)
+{
+    const int length = work->lanes.length;
+    for (int s = 0; s < work->lanes.count; s++) {
+        lane_forward *did = &work->did[s][work->forward];
+        did->canvas.count = work->lanes.lanes[s].canvas.count;
+        for (int q = 0; q < did->canvas.count; q++) {
+            const int64_t was = before[s * length + q], is = after[s * length + q];
+            field_list *list = was == work->lanes.options.mask_id ? &did->committed : &did->edited;
+            did->canvas.values[q] = (double)is;
+            if (was != is) list->values[list->count++] = q;
+        }
+    }
+}
+
+/* Takes a step; false as well when the run is over: *left is 0 then. */
+static bool take_step(looping *work, const json_t *run, int *left, dllm_message *why)
+{
+    int64_t before[LANES_MAX * FIELD_LIST_MAX], after[LANES_MAX * FIELD_LIST_MAX];
+    device_memory *memory = &work->checker->memory;
+    const size_t bytes = (size_t)(work->lanes.count * work->lanes.length) * sizeof *before;
+    dllm_batch_status batch = {.struct_size = sizeof batch};
+    if (work->forward == FORWARDS_MAX) return DLLM_REFUSE(why, "no end after %d", FORWARDS_MAX);
+    if (!write_noise(work, run, why)) return false;
+    if (!device_read(memory, before, work->canvas, bytes))
+        return DLLM_REFUSE(why, "%s", memory->message);
+    if (dllm_decode_step(work->decode, NULL) != DLLM_OK ||
+        dllm_decode_read(work->decode, &batch, NULL, 0) != DLLM_OK)
+        return refuse(why);
+    if (!device_read(memory, after, work->canvas, bytes))
+        return DLLM_REFUSE(why, "%s", memory->message);
+    note_changes(work, before, after);
+    work->forward++;
+    *left = batch.unfinished;
+    return true;
+}
+
+/* ---- set-up ------------------------------------------------------------------------------- */
+
+static void *place(looping *work, size_t bytes, bool *done)
+{
+    void *pointer = device_allocate(&work->checker->memory, bytes);
+    *done = *done && pointer && device_fill(&work->checker->memory, pointer, 0, bytes);
+    return pointer;
+}
+
+static bool write_constants(looping *work)
+{
+    const int vocab = work->lanes.vocab, length = work->lanes.length;
+    float identity[FIELD_LIST_MAX * FIELD_LIST_MAX] = {0};
+    int64_t ids[LANES_MAX * FIELD_LIST_MAX] = {0};
+    for (int v = 0; v < vocab; v++)
+        identity[v * vocab + v] = 1;
+    for (int s = 0; s < work->lanes.count; s++)
+        for (int q = 0; q < work->lanes.lanes[s].canvas.count; q++)
+            ids[s * length + q] = (int64_t)work->lanes.lanes[s].canvas.values[q];
+    return device_write(&work->checker->memory, work->weight, identity,
+                        (size_t)(vocab * vocab) * sizeof *identity) &&
+           device_write(&work->checker->memory, work->canvas, ids,
+                        (size_t)(work->lanes.count * length) * sizeof *ids);
+}
+
+static bool make_memory(looping *work, dllm_message *why)
+{
+    const size_t rows = (size_t)work->lanes.count * (size_t)work->lanes.length;
+    const size_t vocab = (size_t)work->lanes.vocab;
+    bool done = true;
+    work->canvas = place(work, rows * sizeof *work->canvas, &done);
+    work->hidden = place(work, rows * vocab * sizeof *work->hidden, &done);
+    work->weight = place(work, vocab * vocab * sizeof *work->weight, &done);
+    work->workspace = place(work, dllm_decode_workspace_bytes(work->decode), &done);
+    if (work->lanes.options.head.inputs & DLLM_IN_NOISE) {
+        work->noise = place(work, rows * vocab * 8, &done);
+        work->positions = place(work, rows * 8, &done);
+    }
+    return (done && write_constants(work)) || DLLM_REFUSE(why, "%s", work->checker->memory.message);
+}
+
+static bool begin(looping *work, dllm_message *why)
+{
+    dllm_decode_options *options = &work->lanes.options;
+    dllm_decode_buffers buffers = DLLM_DECODE_BUFFERS_INIT;
+    dllm_sequence sequences[LANES_MAX];
+    options->trunk = forward;
+    options->trunk_user = work;
+    options->id_type = DLLM_INT64;
+    if (dllm_decode_prepare(&work->decode, work->checker->context, options) != DLLM_OK)
+        return refuse(why);
+    if (!make_memory(work, why)) return false;
+    buffers.canvas = work->canvas;
+    buffers.hidden = work->hidden;
+    buffers.weight = work->weight;
+    buffers.noise = work->noise;
+    buffers.position_noise = work->positions;
+    buffers.workspace = work->workspace;
+    buffers.workspace_bytes = dllm_decode_workspace_bytes(work->decode);
+    for (int s = 0; s < work->lanes.count; s++)
+        sequences[s] = work->lanes.lanes[s].sequence;
+    return dllm_decode_begin(work->decode, &buffers, sequences, work->lanes.count, NULL) ==
+               DLLM_OK ||
+           refuse(why);
+}
+
+static void release(looping *work)
+{
+    void *const blocks[] = {work->canvas, work->hidden,    work->weight,
+                            work->noise,  work->positions, work->workspace};
+    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
+        device_free(&work->checker->memory, blocks[i]);
+    dllm_decode_destroy(work->decode);
+    decode_lanes_release(&work->lanes);
+    free(work);
+}
+
+/* ---- comparison --------------------------------------------------------------------------- */
+
+/* Forward i of lane s in a list of lists: by lane, or by forward and lane. */
+static const json_t *entry_of(const json_t *expected, const char *name, int s, int i)
+{
+    const json_t *batch = json_object_get(expected, "batch");
+    const json_t *lane = batch ? json_array_get(batch, (size_t)s) : expected;
+    const json_t *entry = json_array_get(json_object_get(lane, name), (size_t)i);
+    const bool by_lane = json_is_array(json_array_get(entry, 0));
+    return by_lane ? json_array_get(entry, (size_t)s) : entry;
+}
+
+static bool same_lists(const looping *work, const json_t *expected, const char *name, size_t member,
+                       dllm_message *why)
+{
+    const bool listed = json_object_get(expected, "batch") || json_object_get(expected, name);
+    for (int s = 0; listed && s < work->lanes.count; s++)
+        for (int i = 0; i < FORWARDS_MAX; i++) {
+            const field_list *got =
+                (const field_list *)(const void *)((const char *)&work->did[s][i] + member);
+            const json_t *entry = entry_of(expected, name, s, i);
+            json_t *wanted = json_pack("{s:O?}", name, entry);
+            dllm_message difference;
+            const bool same = entry ? field_same(wanted, name, got, &difference)
+                                    : got->count == 0 || !entry_of(expected, name, s, 0);
+            json_decref(wanted);
+            if (!same)
+                return DLLM_REFUSE(why, "sequence %d, forward %d: %.300s", s, i,
+                                   entry ? difference.text : "more than wanted");
+        }
+    return true;
+}
+
+static bool same_ends(const looping *work, const json_t *expected, dllm_message *why)
+{
+    for (int s = 0; s < work->lanes.count; s++) {
+        const json_t *batch = json_object_get(expected, "batch");
+        const json_t *finals = json_object_get(expected, "batch_final");
+        json_t *wanted = json_object();
+        const field_list *last = work->forward > 0 ? &work->did[s][work->forward - 1].canvas
+                                                   : &work->lanes.lanes[s].canvas;
+        (void)json_object_update(wanted,
+                                 (json_t *)(batch ? json_array_get(batch, (size_t)s) : expected));
+        if (finals) (void)json_object_set(wanted, "final", json_array_get(finals, (size_t)s));
+        const bool same = field_same(wanted, "final", last, why);
+        json_decref(wanted);
+        if (!same) return false;
+    }
+    return true;
+}
+
+static bool compare(const looping *work, const json_t *expected, dllm_message *why)
+{
+    dllm_batch_status batch = {.struct_size = sizeof batch};
+    if (dllm_decode_read(work->decode, &batch, NULL, 0) != DLLM_OK) return refuse(why);
+    return same_ends(work, expected, why) &&
+           same_lists(work, expected, "selected", offsetof(lane_forward, committed), why) &&
+           same_lists(work, expected, "mask_to_token", offsetof(lane_forward, committed), why) &&
+           same_lists(work, expected, "token_to_token", offsetof(lane_forward, edited), why) &&
+           same_lists(work, expected, "read", offsetof(lane_forward, read), why) &&
+           field_near(expected, "forwards", batch.forwards, 0, why);
+}
+
+bool decode_looping_run(decode_checker *checker, const json_t *run, const json_t *expected,
+                        dllm_message *why)
+{
+    looping *work = calloc(1, sizeof *work);
+    int left = 1;
+    if (!work) return DLLM_REFUSE(why, "out of memory for a loop");
+    work->checker = checker;
+    bool done = decode_lanes_read(&work->lanes, run, why) && begin(work, why);
+    while (done && left > 0)
+        done = take_step(work, run, &left, why);
+    done = done && compare(work, expected, why);
+    release(work);
+    return done;
+}
