@@ -17,8 +17,7 @@
  * with it are in dllm_last_error(). Structs that begin with struct_size start from their
  * DLLM_..._INIT macro, also those that a call fills.
  *
- * Everything here is implemented, but for the decode loop on GPUs: it is refused with
- * DLLM_UNSUPPORTED and a message that names it, and never ignored. Values, ties, NaN and tolerances are those of docs/numerics.md.
+ * Values, ties, NaN and tolerances are those of docs/numerics.md.
  */
 #ifndef DLLM_H
 #define DLLM_H
@@ -1105,7 +1104,6 @@ DLLM_API const char *dllm_decode_preset_name(int32_t i);
 /**
  * Validates a loop and prepares its head and kernels; what dllm_head_prepare says of status and
  * threads holds here too.
- * Status   DLLM_UNSUPPORTED  on a GPU, in this version
  * Owner    release with dllm_decode_destroy, before the context.
  */
 DLLM_API dllm_status dllm_decode_prepare(dllm_decode **out, dllm_context *context,

@@ -169,9 +169,9 @@ typedef struct dllm_step_block {
 } dllm_step_block;
 
 /** A decode step: arguments of both of its kernels. */
-typedef struct dllm_step_params {
-    const dllm_sequence_rules *rules; /* (sequences) */
-    dllm_sequence_record *records;    /* (sequences) */
+typedef struct dllm_decode_params {
+    dllm_sequence_rules *rules;    /* (sequences) */
+    dllm_sequence_record *records; /* (sequences) */
     dllm_batch_record *batch;
     const int32_t *cancel; /* not 0: sequences stop where they are */
     void *canvas;
@@ -190,6 +190,6 @@ typedef struct dllm_step_params {
     int32_t positions_max;
     int32_t sorted_max; /* a power of 2 */
     int32_t length_max;
-} dllm_step_params;
+} dllm_decode_params;
 
 #endif

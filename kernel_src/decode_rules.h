@@ -10,13 +10,15 @@
 
 #ifdef __CUDACC_RTC__
 #include "base.cuh"
-#define DLLM_RULE static __device__ inline
+#define DLLM_RULE static __device__ __forceinline__
 #define DLLM_ROUNDED_PRODUCT(a, b) __fmul_rn(a, b)
+#define DLLM_INFINITY infinity()
 #else
 #include <math.h>
 #include <stdint.h>
 #define DLLM_RULE static inline
 #define DLLM_ROUNDED_PRODUCT(a, b) ((a) * (b))
+#define DLLM_INFINITY INFINITY
 #endif
 
 /** Most positions of a block: selection sorts them in shared memory. */
@@ -265,7 +267,7 @@ DLLM_RULE float dllm_position_key(const dllm_key_rule *rule, const dllm_key_row 
 {
     float key = row->confidence;
     for (int32_t i = 0; i < rule->late_count; i++)
-        if (rule->late[i] == row->token) return -INFINITY;
+        if (rule->late[i] == row->token) return -DLLM_INFINITY;
     if (rule->score == DLLM_SCORE_MARGIN) key = row->margin;
     if (rule->score == DLLM_SCORE_ENTROPY) key = row->entropy;
     if (rule->score == DLLM_SCORE_NEG_ENTROPY) key = -row->entropy;

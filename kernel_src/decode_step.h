@@ -22,7 +22,7 @@
 
 /** One sequence of a step. */
 typedef struct dllm_step {
-    const dllm_step_params *params;
+    const dllm_decode_params *params;
     const dllm_sequence_rules *rules;
     dllm_sequence_record *record;
     dllm_step_block block;
@@ -31,6 +31,7 @@ typedef struct dllm_step {
 
 /** What a step did to a sequence. */
 typedef struct dllm_step_tally {
+    int32_t is_read; /* 0: no row was read since the block was entered */
     int32_t committed;
     int32_t edited;
     int32_t has_eos;  /* among what was committed */
@@ -122,7 +123,7 @@ DLLM_RULE dllm_noise_stream dllm_position_stream(const dllm_step *step, int32_t 
 /* The words of a position's own number, in the forward under way. */
 DLLM_RULE void dllm_position_words(uint32_t out[2], const dllm_step *step, int32_t q)
 {
-    const dllm_step_params *params = step->params;
+    const dllm_decode_params *params = step->params;
     const dllm_noise_stream stream = dllm_position_stream(step, q, step->record->forwards - 1);
     if (!params->given_positions) {
         dllm_noise_words(out, &stream, DLLM_POSITION_ID);
@@ -136,7 +137,7 @@ DLLM_RULE void dllm_position_words(uint32_t out[2], const dllm_step *step, int32
 /* The words of an id in row r, whose position is q. */
 DLLM_RULE void dllm_id_words(uint32_t out[2], const dllm_step *step, int64_t r, int64_t id)
 {
-    const dllm_step_params *params = step->params;
+    const dllm_decode_params *params = step->params;
     const dllm_noise_stream stream =
         dllm_position_stream(step, params->rows.position[r], step->record->forwards - 1);
     if (!params->rows.noise) {
@@ -162,7 +163,7 @@ DLLM_RULE int64_t dllm_source_row(const dllm_step *step, int32_t q, int64_t r)
 
 DLLM_RULE void dllm_copy_noise(const dllm_step *step, int32_t q, int64_t r)
 {
-    const dllm_step_params *params = step->params;
+    const dllm_decode_params *params = step->params;
     const int64_t words = 2 * params->vocab;
     const int64_t row = (int64_t)step->sequence * params->length_max + q;
     for (int64_t i = 0; i < words; i++)
@@ -186,7 +187,8 @@ DLLM_RULE void dllm_fill_row(const dllm_step *step, int32_t q, int64_t r)
 }
 
 /* Rows of the sequences in front; *total is that of all. */
-DLLM_RULE int32_t dllm_rows_before(const dllm_step_params *params, int32_t sequence, int32_t *total)
+DLLM_RULE int32_t dllm_rows_before(const dllm_decode_params *params, int32_t sequence,
+                                   int32_t *total)
 {
     int32_t before = 0, all = 0;
     for (int32_t s = dllm_team_rank(); s < params->sequences; s += dllm_team_size()) {
@@ -198,7 +200,7 @@ DLLM_RULE int32_t dllm_rows_before(const dllm_step_params *params, int32_t seque
 }
 
 /* The batch's share of a step's start, for one team to take. */
-DLLM_RULE void dllm_count_forward(const dllm_step_params *params, int32_t rows)
+DLLM_RULE void dllm_count_forward(const dllm_decode_params *params, int32_t rows)
 {
     dllm_batch_record *batch = params->batch;
     batch->rows = *params->cancel ? 0 : rows;
@@ -235,7 +237,7 @@ DLLM_RULE void dllm_step_list(const dllm_step *step)
     for (int32_t base = dllm_step_begin(step); base < end; base += dllm_team_size()) {
         const int32_t q = base + dllm_team_rank();
         const int32_t is_read = q < end && (manner->edits || dllm_is_masked(step, q));
-        const int32_t place = dllm_team_before(is_read, &found);
+        const int32_t place = dllm_team_place(is_read, &found);
         if (is_read) dllm_fill_row(step, q, row + place);
         row += found;
     }
@@ -258,7 +260,7 @@ DLLM_RULE int32_t dllm_draw_candidate(const dllm_step *step, int64_t r, const dl
     const dllm_filter_rule *rule = &step->rules->filter;
     const int64_t *ids = step->params->outputs.ids + r * step->params->manner.candidates;
     int32_t drawn = 0;
-    float best = -INFINITY;
+    float best = -DLLM_INFINITY;
     for (int32_t i = 0; rule->temperature > 0.0f && i < kept; i++) {
         uint32_t words[2];
         dllm_id_words(words, step, r, ids[i]);
@@ -451,7 +453,7 @@ DLLM_RULE void dllm_write_change(const dllm_step *step, int64_t slot, const dllm
 DLLM_RULE float dllm_key_gap(const dllm_step *step, int32_t eligible)
 {
     const dllm_step_block *block = &step->block;
-    float chosen = INFINITY, refused = -INFINITY;
+    float chosen = DLLM_INFINITY, refused = -DLLM_INFINITY;
     for (int32_t i = 0; i < eligible; i++) {
         const int32_t place = block->order[i];
         if (block->chosen[place])
@@ -459,7 +461,7 @@ DLLM_RULE float dllm_key_gap(const dllm_step *step, int32_t eligible)
         else
             refused = block->key[place] > refused ? block->key[place] : refused;
     }
-    return chosen < INFINITY && refused > -INFINITY ? chosen - refused : INFINITY;
+    return chosen < DLLM_INFINITY && refused > -DLLM_INFINITY ? chosen - refused : DLLM_INFINITY;
 }
 
 /* Everything that is about to change, by ascending position, and the step behind it. */
@@ -527,7 +529,7 @@ DLLM_RULE dllm_step_tally dllm_commit_all(const dllm_step *step, int32_t positio
 {
     const dllm_step_block *block = &step->block;
     const int64_t mask_id = step->params->manner.mask_id;
-    dllm_step_tally tally = {0, 0, 0, 0, 0, DLLM_NO_POSITION};
+    dllm_step_tally tally = {1, 0, 0, 0, 0, 0, DLLM_NO_POSITION};
     for (int32_t i = dllm_team_rank(); i < positions; i += dllm_team_size()) {
         const int32_t q = dllm_step_begin(step) + i;
         const int32_t commits = block->chosen[i] && block->token[i] != mask_id;
@@ -691,16 +693,12 @@ DLLM_RULE void dllm_measure_block(const dllm_step *step, const dllm_end *end)
     dllm_team_meet();
 }
 
-/**
- * Brings a sequence to its next forward, or to its end. tally: what the last forward did, NULL when
- * none was read since the block was entered.
- */
-DLLM_RULE void dllm_step_settle(const dllm_step *step, const dllm_step_tally *tally)
+/** Brings a sequence to its next forward, or to its end, from what the last forward did. */
+DLLM_RULE void dllm_step_settle(const dllm_step *step, dllm_step_tally tally)
 {
     dllm_sequence_record *record = step->record;
-    int32_t has_eos = tally ? tally->has_eos : 0;
     do {
-        const dllm_end end = dllm_look_at_canvas(step, has_eos);
+        const dllm_end end = dllm_look_at_canvas(step, tally.has_eos);
         dllm_fill_behind(step, &end);
         dllm_measure_block(step, &end);
         const int32_t entered = record->moved;
@@ -711,13 +709,13 @@ DLLM_RULE void dllm_step_settle(const dllm_step *step, const dllm_step_tally *ta
             if (entered) record->entry_masks = record->masks;
             if (end.stop)
                 dllm_end_sequence(step, DLLM_RECORD_DONE_EOS);
-            else if (tally)
-                dllm_judge_step(step, tally);
+            else if (tally.is_read)
+                dllm_judge_step(step, &tally);
             else if (record->phase == DLLM_FORWARD_PERSIST || dllm_is_idle_block(step))
                 dllm_leave_block(step);
         }
-        tally = 0;
-        has_eos = 0;
+        tally.is_read = 0;
+        tally.has_eos = 0;
         dllm_team_meet();
     } while (record->moved);
 }
@@ -731,6 +729,12 @@ DLLM_RULE void dllm_step_finish(const dllm_step *step)
     if (!dllm_is_running(step) || step->record->phase == DLLM_FORWARD_PERSIST)
         step->record->reads = 0;
     step->record->end = first < step->rules->length ? first + 1 : step->rules->length;
+}
+
+DLLM_RULE dllm_step_tally dllm_nothing_read(void)
+{
+    const dllm_step_tally tally = {0, 0, 0, 0, 0, 0, DLLM_NO_POSITION};
+    return tally;
 }
 
 /* A cancelled sequence goes on where it was. */
@@ -760,7 +764,7 @@ DLLM_RULE void dllm_step_start(const dllm_step *step)
     if (is_cancelled)
         dllm_step_resume(step);
     else if (dllm_is_running(step))
-        dllm_step_settle(step, 0);
+        dllm_step_settle(step, dllm_nothing_read());
     dllm_step_finish(step);
 }
 
@@ -813,16 +817,16 @@ DLLM_RULE void dllm_step_select(const dllm_step *step)
             record->edits += tally.edited;
         }
         dllm_team_meet();
-        dllm_step_settle(step, &tally);
+        dllm_step_settle(step, tally);
     } else if (dllm_is_running(step)) {
-        dllm_step_settle(step, 0);
+        dllm_step_settle(step, dllm_nothing_read());
     }
     dllm_team_meet();
     dllm_step_finish(step);
 }
 
 /** Sequence `s` of a step whose arrays lie in `params`. */
-DLLM_RULE dllm_step dllm_step_of(const dllm_step_params *params, int32_t s)
+DLLM_RULE dllm_step dllm_step_of(const dllm_decode_params *params, int32_t s)
 {
     const int64_t place = (int64_t)s * params->positions_max;
     const dllm_step_block *all = &params->block;

@@ -34,8 +34,8 @@ DLLM_RULE int32_t dllm_team_least(int32_t value)
     return value;
 }
 
-/** Sum over the threads of lower number; *total is that of all. */
-DLLM_RULE int32_t dllm_team_before(int32_t value, int32_t *total)
+/** How many threads of lower number say 1; *total is that of all. value: 0 or 1. */
+DLLM_RULE int32_t dllm_team_place(int32_t value, int32_t *total)
 {
     *total = value;
     return 0;

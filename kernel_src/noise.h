@@ -55,8 +55,8 @@ DLLM_NOISE void dllm_noise_words(uint32_t out[2], const dllm_noise_stream *strea
     c[2] = (uint32_t)stream->key;
     c[3] = (uint32_t)(stream->key >> 32);
     dllm_philox(c, (uint32_t)stream->seed, (uint32_t)(stream->seed >> 32));
-    out[0] = c[2 * (id & 1)];
-    out[1] = c[2 * (id & 1) + 1];
+    out[0] = id & 1 ? c[2] : c[0];
+    out[1] = id & 1 ? c[3] : c[1];
 }
 
 /** The 52 bits w of u = (2 w + 1) 2^-53. */

@@ -27,6 +27,32 @@ typedef struct dllm_decode_sizes {
     int64_t suppress_max;
 } dllm_decode_sizes;
 
+enum { DLLM_DECODE_LOOKAHEAD_MAX = 16, DLLM_DECODE_KERNELS = 3 };
+
+/** How a run stands, as far as the host has seen; pinned memory on a GPU, which writes it. */
+typedef struct dllm_decode_view {
+    atomic_int cancel;                                      /* asked for, by any thread */
+    dllm_batch_record batch[DLLM_DECODE_LOOKAHEAD_MAX + 1]; /* after a step each, in turn */
+} dllm_decode_view;
+
+/** What a loop leaves to its device. */
+typedef struct dllm_decode_stages {
+    dllm_status (*open)(dllm_decode *decode); /* makes decode->view, and what the others need */
+    void (*close)(dllm_decode *decode);       /* takes one that was opened in part */
+    dllm_status (*start)(dllm_decode *decode, dllm_stream stream); /* or goes on after a cancel */
+    dllm_status (*list)(dllm_decode *decode, dllm_stream stream);
+    dllm_status (*select)(dllm_decode *decode, dllm_stream stream);
+    /* in stream order; `from` may change once write has returned, read waits */
+    dllm_status (*write)(dllm_decode *decode, void *to, const void *from, size_t bytes,
+                         dllm_stream stream);
+    dllm_status (*read)(dllm_decode *decode, void *to, const void *from, size_t bytes,
+                        dllm_stream stream);
+    /* the batch record into the view's entry `slot`, behind the work before; then waits for it */
+    dllm_status (*note)(dllm_decode *decode, int slot, dllm_stream stream);
+    dllm_status (*see)(dllm_decode *decode, int slot);
+    bool (*is_over)(const dllm_decode *decode); /* known without waiting: nothing is unfinished */
+} dllm_decode_stages;
+
 struct dllm_decode {
     dllm_context *context;
     dllm_decode_options options; /* as given, without what its pointers point to */
@@ -34,14 +60,22 @@ struct dllm_decode {
     dllm_decode_manner manner;
     dllm_decode_sizes sizes;
     dllm_plan *plan;
+    const dllm_decode_stages *stages;
     size_t workspace_bytes;
-    atomic_int cancel; /* asked for, by any thread */
-    int32_t cancel_seen;
+    dllm_decode_view *view;
+    int32_t cancel_seen;           /* CPU: by the step under way */
+    dllm_sequence_rules *rules;    /* (sequences_max) on the host, as begin read them */
+    dllm_sequence_record *records; /* (sequences_max) on the host, as last read */
+    int64_t *suppress;             /* (suppress_max) on the host */
+    int64_t *suppress_place;       /* of those in the workspace */
+    dllm_cu_function kernels[DLLM_DECODE_KERNELS]; /* GPU: start, list, select */
+    dllm_cu_event events[DLLM_DECODE_LOOKAHEAD_MAX + 1];
     /* of the run */
     bool has_begun;
     int32_t count;
     int32_t trunk_code;
-    dllm_step_params params;
+    dllm_stream stream; /* of the last step */
+    dllm_decode_params params;
     dllm_head_buffers buffers; /* of the head in each step */
 };
 

@@ -4,7 +4,7 @@
 #include "decode.h"
 
 #include "argument.h"
-#include "decode_cpu.h"
+#include "decode_stages.h"
 #include "status.h"
 
 #include <stdlib.h>
@@ -39,21 +39,34 @@ static dllm_status check_begun(const dllm_decode *decode)
                              : dllm__fail(DLLM_INVALID_ARGUMENT, "decode has not begun a run");
 }
 
+/* Host copies of what begin writes and read fetches. */
+static dllm_status make_host_arrays(dllm_decode *decode)
+{
+    const size_t sequences = (size_t)decode->sizes.sequences_max;
+    decode->rules = calloc(sequences, sizeof *decode->rules);
+    decode->records = calloc(sequences, sizeof *decode->records);
+    decode->suppress = calloc((size_t)decode->sizes.suppress_max + 1, sizeof *decode->suppress);
+    if (decode->rules && decode->records && decode->suppress) return DLLM_OK;
+    return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for %zu sequences", sequences);
+}
+
 dllm_status dllm_decode_prepare(dllm_decode **out, dllm_context *context,
                                 const dllm_decode_options *options)
 {
     dllm__clear_error();
     if (!out || !context)
         return dllm__fail(DLLM_INVALID_ARGUMENT, "%s is NULL", out ? "context" : "out");
-    if (!context->pool)
-        return dllm__fail(DLLM_UNSUPPORTED, "decode on a GPU is not implemented in version %s",
-                          dllm_version());
     dllm_decode *decode = calloc(1, sizeof *decode);
     if (!decode) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for a decode loop");
     decode->context = context;
     dllm_status status = dllm__decode_take_options(decode, options);
     if (status != DLLM_OK) goto done;
+    status = make_host_arrays(decode);
+    if (status != DLLM_OK) goto done;
     status = dllm_head_prepare(&decode->plan, context, &decode->head);
+    if (status != DLLM_OK) goto done;
+    decode->stages = context->pool ? &dllm__decode_cpu : &dllm__decode_device;
+    status = decode->stages->open(decode);
     if (status != DLLM_OK) goto done;
     decode->workspace_bytes = dllm__decode_memory_bytes(decode);
     *out = decode;
@@ -66,7 +79,11 @@ done:
 void dllm_decode_destroy(dllm_decode *decode)
 {
     if (!decode) return;
+    if (decode->stages) decode->stages->close(decode);
     dllm_plan_destroy(decode->plan);
+    free(decode->rules);
+    free(decode->records);
+    free(decode->suppress);
     free(decode);
 }
 
@@ -107,54 +124,72 @@ static dllm_status check_buffers(const dllm_decode *decode, const dllm_decode_bu
     return DLLM_OK;
 }
 
-/* Rules and records of the sequences, on the host; *unfinished counts. */
-static dllm_status take_sequences(dllm_decode *decode, dllm_sequence_rules *rules,
-                                  dllm_sequence_record *records, const dllm_sequence *sequences,
-                                  dllm_batch_record *batch)
+/* Rules and records of the sequences, on the host; batch->unfinished counts them. */
+static dllm_status take_sequences(dllm_decode *decode, dllm_batch_record *batch,
+                                  const dllm_sequence *sequences)
 {
     for (int32_t s = 0; s < decode->count; s++) {
-        DLLM_TRY(dllm__decode_take_sequence(&rules[s], decode, &sequences[s], s));
-        records[s] = (dllm_sequence_record){.block = -1, .error_position = -1, .error_step = -1};
-        if (sequences[s].inactive) records[s].state = DLLM_RECORD_INACTIVE;
+        DLLM_TRY(dllm__decode_take_sequence(&decode->rules[s], decode, &sequences[s], s));
+        decode->records[s] =
+            (dllm_sequence_record){.block = -1, .error_position = -1, .error_step = -1};
+        if (sequences[s].inactive) decode->records[s].state = DLLM_RECORD_INACTIVE;
         batch->unfinished += !sequences[s].inactive;
     }
     return DLLM_OK;
 }
 
 /* The caller's suppressed ids, and the mask. */
-static void take_suppressed(dllm_decode *decode, int64_t *place, const dllm_decode_buffers *buffers)
+static void take_suppressed(dllm_decode *decode, const dllm_decode_buffers *buffers)
 {
     const size_t count = (size_t)buffers->suppress_count;
-    if (count > 0) memcpy(place, buffers->suppress, count * sizeof *place);
+    if (count > 0) memcpy(decode->suppress, buffers->suppress, count * sizeof *decode->suppress);
     decode->buffers.suppress_count = buffers->suppress_count;
     if (decode->options.mask_rule != DLLM_MASK_SUPPRESS) return;
-    place[count] = decode->manner.mask_id;
+    decode->suppress[count] = decode->manner.mask_id;
     decode->buffers.suppress_count++;
+}
+
+/* What the host has made of a run, to where its steps read it. */
+static dllm_status write_run(dllm_decode *decode, const dllm_batch_record *batch,
+                             dllm_stream stream)
+{
+    const size_t count = (size_t)decode->count;
+    const size_t suppressed = (size_t)decode->buffers.suppress_count;
+    const dllm_decode_params *params = &decode->params;
+    const struct {
+        void *to;
+        const void *from;
+        size_t bytes;
+    } parts[] = {{params->rules, decode->rules, count * sizeof *decode->rules},
+                 {params->records, decode->records, count * sizeof *decode->records},
+                 {params->batch, batch, sizeof *batch},
+                 {decode->suppress_place, decode->suppress, suppressed * sizeof *decode->suppress}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        DLLM_TRY(decode->stages->write(decode, parts[i].to, parts[i].from, parts[i].bytes, stream));
+    return DLLM_OK;
 }
 
 dllm_status dllm_decode_begin(dllm_decode *decode, const dllm_decode_buffers *buffers,
                               const dllm_sequence *sequences, int64_t count, dllm_stream stream)
 {
     dllm_decode_buffers given;
+    dllm_batch_record batch = {0};
     DLLM_TRY(check_decode(decode));
     DLLM_TRY(dllm__take_struct(&given, sizeof given, buffers, "buffers"));
     DLLM_TRY(check_buffers(decode, &given));
     DLLM_TRY(dllm__check_range("count", count, 1, decode->sizes.sequences_max));
     if (!sequences) return dllm__fail(DLLM_INVALID_ARGUMENT, "sequences is NULL");
-    (void)stream;
     decode->has_begun = false;
     decode->count = (int32_t)count;
     decode->trunk_code = 0;
-    atomic_store(&decode->cancel, 0);
+    decode->stream = stream;
+    atomic_store(&decode->view->cancel, 0);
+    DLLM_TRY(take_sequences(decode, &batch, sequences));
     dllm__decode_lay_out(decode, &given);
-    dllm_step_params *params = &decode->params;
-    params->cancel = &decode->cancel_seen;
     decode->buffers.hidden = given.hidden;
-    *params->batch = (dllm_batch_record){0};
-    DLLM_TRY(take_sequences(decode, (dllm_sequence_rules *)params->rules, params->records,
-                            sequences, params->batch));
-    take_suppressed(decode, (int64_t *)decode->buffers.suppress, &given);
-    dllm__decode_cpu_start(params);
+    take_suppressed(decode, &given);
+    DLLM_TRY(write_run(decode, &batch, stream));
+    DLLM_TRY(decode->stages->start(decode, stream));
     decode->has_begun = true;
     return DLLM_OK;
 }
@@ -163,7 +198,7 @@ dllm_status dllm_decode_begin(dllm_decode *decode, const dllm_decode_buffers *bu
 
 static dllm_status call_trunk(dllm_decode *decode, dllm_stream stream)
 {
-    const dllm_step_params *params = &decode->params;
+    const dllm_decode_params *params = &decode->params;
     dllm_trunk_call call = {
         .struct_size = sizeof call,
         .canvas = params->canvas,
@@ -184,15 +219,14 @@ static dllm_status call_trunk(dllm_decode *decode, dllm_stream stream)
 static dllm_status take_step(dllm_decode *decode, dllm_stream stream)
 {
     dllm_row_call call;
-    decode->cancel_seen = atomic_load(&decode->cancel);
-    dllm__decode_cpu_list(&decode->params);
-    if (decode->params.batch->unfinished == 0) return DLLM_OK;
+    decode->stream = stream;
+    DLLM_TRY(decode->stages->list(decode, stream));
+    if (decode->stages->is_over(decode)) return DLLM_OK;
     DLLM_TRY(call_trunk(decode, stream));
     DLLM_TRY(dllm__head_call(&call, &decode->plan->problem, decode->plan->workspace_bytes,
                              &decode->buffers));
     DLLM_TRY(dllm__plan_run(decode->plan, &call, stream));
-    dllm__decode_cpu_select(&decode->params);
-    return DLLM_OK;
+    return decode->stages->select(decode, stream);
 }
 
 dllm_status dllm_decode_step(dllm_decode *decode, dllm_stream stream)
@@ -201,15 +235,22 @@ dllm_status dllm_decode_step(dllm_decode *decode, dllm_stream stream)
     return take_step(decode, stream);
 }
 
+static dllm_status read_records(dllm_decode *decode, dllm_stream stream)
+{
+    return decode->stages->read(decode, decode->records, decode->params.records,
+                                (size_t)decode->count * sizeof *decode->records, stream);
+}
+
 /* Has every sequence ended as it should? */
-static dllm_status judge_run(const dllm_decode *decode)
+static dllm_status judge_run(dllm_decode *decode, dllm_stream stream)
 {
     static const char *const states[] = {
         "running",          "done",         "done at an end of sequence",
         "without progress", "unusable row", "not covered",
         "bad row",          "cancelled"};
+    DLLM_TRY(read_records(decode, stream));
     for (int32_t s = 0; s < decode->count; s++) {
-        const dllm_sequence_record *record = &decode->params.records[s];
+        const dllm_sequence_record *record = &decode->records[s];
         if (record->state <= DLLM_RECORD_DONE_EOS || record->state == DLLM_RECORD_INACTIVE)
             continue;
         return dllm__fail(DLLM_INCOMPLETE, "sequence %d: %s at position %d in forward %d", s,
@@ -218,19 +259,41 @@ static dllm_status judge_run(const dllm_decode *decode)
     return DLLM_OK;
 }
 
+/* One step, and how it leaves the batch into the view. */
+static dllm_status take_noted_step(dllm_decode *decode, int slot, dllm_stream stream)
+{
+    DLLM_TRY(take_step(decode, stream));
+    return decode->stages->note(decode, slot, stream);
+}
+
+/* Steps, at most `ahead` of them beyond the last that was seen to leave something to do. */
+static dllm_status run_ahead(dllm_decode *decode, int ahead, dllm_stream stream)
+{
+    const int slots = ahead + 1;
+    dllm_status status = decode->stages->note(decode, 0, stream);
+    for (int64_t step = 1; status == DLLM_OK; step++) {
+        const int oldest = (int)(step % slots); /* its step is `ahead` before the last */
+        if (step > ahead) status = decode->stages->see(decode, oldest);
+        if (step > ahead && decode->view->batch[oldest].unfinished == 0) break;
+        if (status == DLLM_OK) status = take_noted_step(decode, (int)(step % slots), stream);
+    }
+    return status;
+}
+
 dllm_status dllm_decode_run(dllm_decode *decode, dllm_stream stream)
 {
     DLLM_TRY(check_begun(decode));
-    while (decode->params.batch->unfinished > 0)
-        DLLM_TRY(take_step(decode, stream));
-    return judge_run(decode);
+    /* the CPU has nothing to overlap */
+    const int ahead = decode->context->pool ? 0 : decode->options.lookahead;
+    DLLM_TRY(run_ahead(decode, ahead, stream));
+    return judge_run(decode, stream);
 }
 
 /* Sequences that are still in a block of the list. */
 static bool is_inside(const dllm_decode *decode, const int32_t *blocks)
 {
     for (int32_t s = 0; s < decode->count; s++) {
-        const dllm_sequence_record *record = &decode->params.records[s];
+        const dllm_sequence_record *record = &decode->records[s];
         if (record->state == DLLM_RECORD_RUNNING && record->block == blocks[s]) return true;
     }
     return false;
@@ -238,30 +301,31 @@ static bool is_inside(const dllm_decode *decode, const int32_t *blocks)
 
 dllm_status dllm_decode_block(dllm_decode *decode, dllm_stream stream)
 {
-    dllm_status status = DLLM_OK;
     DLLM_TRY(check_begun(decode));
+    DLLM_TRY(read_records(decode, stream));
+    dllm_status status = DLLM_OK;
     int32_t *blocks = calloc((size_t)decode->count, sizeof *blocks);
     if (!blocks) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for the blocks' numbers");
     for (int32_t s = 0; s < decode->count; s++)
-        blocks[s] = decode->params.records[s].block;
-    while (status == DLLM_OK && is_inside(decode, blocks))
+        blocks[s] = decode->records[s].block;
+    while (status == DLLM_OK && is_inside(decode, blocks)) {
         status = take_step(decode, stream);
+        if (status == DLLM_OK) status = read_records(decode, stream);
+    }
     free(blocks);
-    return status == DLLM_OK ? judge_run(decode) : status;
+    return status == DLLM_OK ? judge_run(decode, stream) : status;
 }
 
 void dllm_decode_cancel(dllm_decode *decode)
 {
-    if (decode) atomic_store(&decode->cancel, 1);
+    if (decode) atomic_store(&decode->view->cancel, 1);
 }
 
 dllm_status dllm_decode_resume(dllm_decode *decode, dllm_stream stream)
 {
     DLLM_TRY(check_begun(decode));
-    (void)stream;
-    atomic_store(&decode->cancel, 0);
-    dllm__decode_cpu_start(&decode->params);
-    return DLLM_OK;
+    atomic_store(&decode->view->cancel, 0);
+    return decode->stages->start(decode, stream);
 }
 
 /* ---- what came of it ---------------------------------------------------------------------- */
@@ -269,31 +333,36 @@ dllm_status dllm_decode_resume(dllm_decode *decode, dllm_stream stream)
 dllm_status dllm_decode_read(dllm_decode *decode, dllm_batch_status *batch,
                              dllm_sequence_status *sequences, int64_t count)
 {
+    dllm_batch_record record;
     DLLM_TRY(check_begun(decode));
     DLLM_TRY(dllm__check_range("count", count, 0, decode->count));
-    const dllm_batch_record *record = decode->params.batch;
+    DLLM_TRY(
+        decode->stages->read(decode, &record, decode->params.batch, sizeof record, decode->stream));
     const dllm_batch_status status = {.struct_size = sizeof status,
-                                      .unfinished = record->unfinished,
-                                      .forwards = record->forwards,
-                                      .idle_forwards = record->idle_forwards,
+                                      .unfinished = record.unfinished,
+                                      .forwards = record.forwards,
+                                      .idle_forwards = record.idle_forwards,
                                       .trunk_code = decode->trunk_code,
-                                      .traced = record->traced};
+                                      .traced = record.traced};
     if (batch) DLLM_TRY(dllm__give_struct(batch, &status, sizeof status));
-    if (sequences && count > 0)
-        memcpy(sequences, decode->params.records, (size_t)count * sizeof *sequences);
-    return DLLM_OK;
+    if (!sequences) return DLLM_OK;
+    return decode->stages->read(decode, sequences, decode->params.records,
+                                (size_t)count * sizeof *sequences, decode->stream);
 }
 
 dllm_status dllm_decode_trace(dllm_decode *decode, dllm_trace_record *records, int64_t from,
                               int64_t count)
 {
+    dllm_batch_record batch;
     DLLM_TRY(check_begun(decode));
-    const int64_t traced = decode->params.batch->traced, most = decode->sizes.trace_max;
-    const int64_t kept = traced < most ? traced : most;
+    DLLM_TRY(
+        decode->stages->read(decode, &batch, decode->params.batch, sizeof batch, decode->stream));
+    const int64_t most = decode->sizes.trace_max;
+    const int64_t kept = batch.traced < most ? batch.traced : most;
     DLLM_TRY(dllm__check_range("from", from, 0, kept));
     DLLM_TRY(dllm__check_range("count", count, 0, kept - from));
     if (count == 0) return DLLM_OK;
     if (!records) return dllm__fail(DLLM_INVALID_ARGUMENT, "records is NULL");
-    memcpy(records, decode->params.trace + from, (size_t)count * sizeof *records);
-    return DLLM_OK;
+    return decode->stages->read(decode, records, decode->params.trace + from,
+                                (size_t)count * sizeof *records, decode->stream);
 }

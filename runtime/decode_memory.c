@@ -9,7 +9,7 @@
 
 enum { ALIGNMENT = 256 };
 
-/** An array of the workspace: where its pointer stands in dllm_step_params, and its bytes. */
+/** An array of the workspace: where its pointer stands in dllm_decode_params, and its bytes. */
 typedef struct array {
     size_t place;
     int64_t bytes; /* 0: the pointer is NULL */
@@ -17,7 +17,7 @@ typedef struct array {
 
 #define ARRAY(member, count, type)                                                                 \
     {                                                                                              \
-        offsetof(dllm_step_params, member), (count) * (int64_t)sizeof(type)                        \
+        offsetof(dllm_decode_params, member), (count) * (int64_t)sizeof(type)                      \
     }
 
 enum { ARRAYS = 32 };
@@ -104,7 +104,7 @@ static char *place_arrays(dllm_decode *decode, char *next)
 
 static void place_head(dllm_decode *decode, const dllm_decode_buffers *buffers)
 {
-    const dllm_step_params *params = &decode->params;
+    const dllm_decode_params *params = &decode->params;
     const bool gathered = decode->manner.layout == DLLM_ROWS_GATHERED;
     const int64_t rows = decode->sizes.hidden_rows * decode->count;
     decode->buffers = (dllm_head_buffers){
@@ -138,10 +138,10 @@ static void place_head(dllm_decode *decode, const dllm_decode_buffers *buffers)
 
 void dllm__decode_lay_out(dllm_decode *decode, const dllm_decode_buffers *buffers)
 {
-    dllm_step_params *params = &decode->params;
+    dllm_decode_params *params = &decode->params;
     const uintptr_t start = (uintptr_t)buffers->workspace;
     char *base = (char *)buffers->workspace + (ALIGNMENT - start % ALIGNMENT) % ALIGNMENT;
-    *params = (dllm_step_params){
+    *params = (dllm_decode_params){
         .canvas = buffers->canvas,
         .trace_max = decode->sizes.trace_max,
         .given_noise = buffers->noise,
@@ -156,7 +156,8 @@ void dllm__decode_lay_out(dllm_decode *decode, const dllm_decode_buffers *buffer
     };
     char *next = place_arrays(decode, base);
     place_head(decode, buffers);
-    decode->buffers.suppress = decode->sizes.suppress_max ? (int64_t *)(void *)next : NULL;
+    decode->suppress_place = decode->sizes.suppress_max ? (int64_t *)(void *)next : NULL;
+    decode->buffers.suppress = decode->suppress_place;
     next += suppress_bytes(decode);
     decode->buffers.workspace = next;
     decode->buffers.workspace_bytes = dllm_plan_workspace_bytes(decode->plan);

@@ -57,7 +57,7 @@ static dllm_status check_sizes(const dllm_decode_options *options)
                                    DLLM_BLOCK_POSITIONS_MAX));
     DLLM_TRY(dllm__check_range("hidden_rows", options->hidden_rows, 0, LENGTH_MAX));
     DLLM_TRY(dllm__check_range("trace_max", options->trace_max, 0, INT32_MAX));
-    return dllm__check_range("lookahead", options->lookahead, 0, 16);
+    return dllm__check_range("lookahead", options->lookahead, 0, DLLM_DECODE_LOOKAHEAD_MAX);
 }
 
 static dllm_status check_names(const dllm_decode_options *options)

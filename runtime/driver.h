@@ -39,6 +39,7 @@ enum {
     DLLM_CU_UNSUPPORTED_PTX = 222,
     DLLM_CU_INVALID_SOURCE = 300,
     DLLM_CU_NOT_FOUND = 500,
+    DLLM_CU_NOT_READY = 600,
     DLLM_CU_NOT_PERMITTED = 800,
     DLLM_CU_DRIVER_MISMATCH = 803,
     DLLM_CU_COMPAT_UNSUPPORTED = 804,
@@ -132,12 +133,17 @@ enum {
     X(memory_read, cuMemcpyDtoH_v2, (void *, dllm_cu_pointer, size_t))                             \
     X(memory_copy, cuMemcpyDtoD_v2, (dllm_cu_pointer, dllm_cu_pointer, size_t))                    \
     X(memory_fill, cuMemsetD8_v2, (dllm_cu_pointer, unsigned char, size_t))                        \
+    X(memory_send, cuMemcpyHtoDAsync_v2, (dllm_cu_pointer, const void *, size_t, dllm_stream))     \
+    X(memory_fetch, cuMemcpyDtoHAsync_v2, (void *, dllm_cu_pointer, size_t, dllm_stream))          \
+    X(host_allocate, cuMemHostAlloc, (void **, size_t, unsigned))                                  \
+    X(host_free, cuMemFreeHost, (void *))                                                          \
     X(stream_create, cuStreamCreate, (dllm_stream *, unsigned))                                    \
     X(stream_destroy, cuStreamDestroy_v2, (dllm_stream))                                           \
     X(stream_synchronize, cuStreamSynchronize, (dllm_stream))                                      \
     X(event_create, cuEventCreate, (dllm_cu_event *, unsigned))                                    \
     X(event_destroy, cuEventDestroy_v2, (dllm_cu_event))                                           \
     X(event_record, cuEventRecord, (dllm_cu_event, dllm_stream))                                   \
+    X(event_query, cuEventQuery, (dllm_cu_event))                                                  \
     X(event_elapsed, cuEventElapsedTime, (float *, dllm_cu_event, dllm_cu_event))                  \
     X(capture_begin, cuStreamBeginCapture_v2, (dllm_stream, dllm_cu_capture_mode))                 \
     X(capture_end, cuStreamEndCapture, (dllm_stream, dllm_cu_graph *))                             \

@@ -1,6 +1,7 @@
 /* shipped.c - lists kernels by asking the families what they would launch */
 #include "shipped.h"
 
+#include "decode_stages.h"
 #include "families.h"
 #include "family_parts.h"
 #include "status.h"
@@ -100,6 +101,17 @@ static void append_combines(dllm_kernel_list *list, const dllm_device *device, d
     }
 }
 
+/* Those of the decode loop are the same for every head. */
+static void append_decode(dllm_kernel_list *list, const dllm_device *device)
+{
+    dllm_kernel_spec specs[DLLM_DECODE_KERNELS];
+    dllm__decode_kernels(specs);
+    for (int i = 0; i < DLLM_DECODE_KERNELS; i++) {
+        memcpy(specs[i].arch, device->arch, sizeof specs[i].arch);
+        append(list, &specs[i]);
+    }
+}
+
 void dllm__head_kernels(dllm_kernel_list *list, const dllm_device *device,
                         const dllm_head_shape *shape)
 {
@@ -118,6 +130,7 @@ void dllm__head_kernels(dllm_kernel_list *list, const dllm_device *device,
     problem.hidden_type = DLLM_FP32;
     append_buckets(list, device, problem);
     append_combines(list, device, problem);
+    append_decode(list, device);
 }
 
 void dllm__shipped_kernels(dllm_kernel_list *list, const char *arch)

@@ -117,6 +117,7 @@ dllm_status world_begin(decode_world *world)
         const dllm_status status =
             dllm_decode_prepare(&world->decode, world->context, &world->options);
         if (status != DLLM_OK) return status;
+        if (world->prepared) world->prepared(world->decode);
         world->buffers = (dllm_decode_buffers){.struct_size = sizeof world->buffers};
         world->buffers.workspace_bytes = dllm_decode_workspace_bytes(world->decode);
         world->buffers.workspace = malloc(world->buffers.workspace_bytes);

@@ -18,20 +18,21 @@ enum {
     WORLD_EOS = 22,
     WORLD_SEQUENCES = 4,
     WORLD_LENGTH = 40, /* of a canvas */
-    WORLD_TRACE = 512
+    WORLD_TRACE = 4096
 };
 
 typedef struct decode_world {
     dllm_context *context;
     dllm_decode *decode;
+    void (*prepared)(dllm_decode *decode); /* called between prepare and begin; NULL: nothing is */
     dllm_decode_options options;
     dllm_sequence sequences[WORLD_SEQUENCES];
     int count;
     dllm_decode_buffers buffers;
     int64_t canvas[WORLD_SEQUENCES * WORLD_LENGTH];
     int32_t narrow[WORLD_SEQUENCES * WORLD_LENGTH]; /* used if options.id_type is INT32 */
-    float hidden[WORLD_SEQUENCES * WORLD_LENGTH * WORLD_VOCAB];
-    float weight[WORLD_VOCAB * WORLD_VOCAB];
+    _Alignas(16) float hidden[WORLD_SEQUENCES * WORLD_LENGTH * WORLD_VOCAB];
+    _Alignas(16) float weight[WORLD_VOCAB * WORLD_VOCAB];
     int forwards;     /* that the trunk was asked for */
     int fails_at;     /* the trunk returns 7 in this forward; -1: never */
     int cancels_at;   /* and asks for the end in this one */

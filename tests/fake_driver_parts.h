@@ -26,12 +26,18 @@ dllm_cu_result fake_memory_write(dllm_cu_pointer to, const void *from, size_t by
 dllm_cu_result fake_memory_read(void *to, dllm_cu_pointer from, size_t bytes);
 dllm_cu_result fake_memory_copy(dllm_cu_pointer to, dllm_cu_pointer from, size_t bytes);
 dllm_cu_result fake_memory_fill(dllm_cu_pointer to, unsigned char byte, size_t bytes);
+dllm_cu_result fake_memory_send(dllm_cu_pointer to, const void *from, size_t bytes,
+                                dllm_stream stream);
+dllm_cu_result fake_memory_fetch(void *to, dllm_cu_pointer from, size_t bytes, dllm_stream stream);
+dllm_cu_result fake_host_allocate(void **out, size_t bytes, unsigned flags);
+dllm_cu_result fake_host_free(void *pointer);
 dllm_cu_result fake_stream_create(dllm_stream *out, unsigned flags);
 dllm_cu_result fake_stream_destroy(dllm_stream stream);
 dllm_cu_result fake_stream_synchronize(dllm_stream stream);
 dllm_cu_result fake_event_create(dllm_cu_event *out, unsigned flags);
 dllm_cu_result fake_event_destroy(dllm_cu_event event);
 dllm_cu_result fake_event_record(dllm_cu_event event, dllm_stream stream);
+dllm_cu_result fake_event_query(dllm_cu_event event);
 dllm_cu_result fake_event_elapsed(float *ms, dllm_cu_event from, dllm_cu_event to);
 dllm_cu_result fake_capture_begin(dllm_stream stream, dllm_cu_capture_mode mode);
 dllm_cu_result fake_capture_end(dllm_stream stream, dllm_cu_graph *out);

@@ -118,6 +118,36 @@ dllm_cu_result fake_memory_fill(dllm_cu_pointer to, unsigned char byte, size_t b
     return fake_leave(result);
 }
 
+dllm_cu_result fake_memory_send(dllm_cu_pointer to, const void *from, size_t bytes,
+                                dllm_stream stream)
+{
+    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_memory_send);
+    (void)stream;
+    if (result == DLLM_CU_SUCCESS) memcpy(host(to), from, bytes);
+    return fake_leave(result);
+}
+
+dllm_cu_result fake_memory_fetch(void *to, dllm_cu_pointer from, size_t bytes, dllm_stream stream)
+{
+    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_memory_fetch);
+    (void)stream;
+    if (result == DLLM_CU_SUCCESS) memcpy(to, host(from), bytes);
+    return fake_leave(result);
+}
+
+dllm_cu_result fake_host_allocate(void **out, size_t bytes, unsigned flags)
+{
+    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_host_allocate);
+    (void)flags;
+    return give(out, bytes, result);
+}
+
+dllm_cu_result fake_host_free(void *pointer)
+{
+    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_host_free);
+    return take(pointer, result);
+}
+
 dllm_cu_result fake_stream_create(dllm_stream *out, unsigned flags)
 {
     const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_stream_create);
@@ -157,6 +187,13 @@ dllm_cu_result fake_event_record(dllm_cu_event event, dllm_stream stream)
     if (result != DLLM_CU_SUCCESS) return fake_leave(result);
     *event = (struct CUevent_st){.us = timeline.us, .recorded = true};
     return fake_leave(result);
+}
+
+dllm_cu_result fake_event_query(dllm_cu_event event)
+{
+    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_event_query);
+    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
+    return fake_leave(event->recorded ? result : DLLM_CU_NOT_READY);
 }
 
 dllm_cu_result fake_event_elapsed(float *ms, dllm_cu_event from, dllm_cu_event to)

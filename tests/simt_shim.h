@@ -158,6 +158,13 @@ static inline int atomicAdd(int *to, int value)
     return before;
 }
 
+static inline unsigned long long atomicAdd(unsigned long long *to, unsigned long long value)
+{
+    const unsigned long long before = *to;
+    *to += value;
+    return before;
+}
+
 static inline int __popc(unsigned value)
 {
     return __builtin_popcount(value);
