@@ -1115,6 +1115,9 @@ DLLM_API void dllm_decode_destroy(dllm_decode *decode);
 /** Bytes of workspace of a loop, slack for alignment included; 0 for NULL. */
 DLLM_API size_t dllm_decode_workspace_bytes(const dllm_decode *decode);
 
+/** Describes the plan of a loop's head, as dllm_plan_info. */
+DLLM_API dllm_status dllm_decode_info(const dllm_decode *decode, dllm_plan_information *out);
+
 /** Buffers of a run; they stay until it is over. Strides are in elements, 0 = contiguous. */
 typedef struct dllm_decode_buffers {
     size_t struct_size;

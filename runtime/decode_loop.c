@@ -92,6 +92,12 @@ size_t dllm_decode_workspace_bytes(const dllm_decode *decode)
     return decode ? decode->workspace_bytes : 0;
 }
 
+dllm_status dllm_decode_info(const dllm_decode *decode, dllm_plan_information *out)
+{
+    DLLM_TRY(check_decode(decode));
+    return dllm_plan_info(decode->plan, out);
+}
+
 /* ---- begin -------------------------------------------------------------------------------- */
 
 static dllm_status check_buffers(const dllm_decode *decode, const dllm_decode_buffers *buffers)

@@ -4,6 +4,7 @@
  * An argument limits the golden runs to the first of them; sanitizers take ten times as long.
  */
 #include "check_suite.h"
+#include "dllm.h"
 #include "generate_run.h"
 
 #include <fcntl.h>
@@ -24,6 +25,8 @@
 static const char *const two_threads[] = {"--threads", "2", NULL};
 
 static generate_end end;
+
+enum { PRESETS = 12 };
 
 START_TEST(golden_run)
 {
@@ -59,6 +62,12 @@ static const struct {
     {{MODEL, "--gen-length", "255", "--block-length", "255"},
      1,
      "prompt of 2 tokens and gen-length 255 pass the model's max_sequence_length 256"},
+    {{MODEL, "--preset", "lada"}, 1, "--preset \"lada\" is none of llada, threshold"},
+    {{MODEL, "--rule", "best"}, 1, "--rule best is none of those"},
+    {{MODEL, "--eos", "soon"}, 1, "--eos soon is none of those"},
+    {{MODEL, "--threshold", "-1"}, 1, "--threshold -1 is not a number from 0"},
+    {{MODEL, "--seed", "x"}, 1, "--seed x is not a number from 0"},
+    {{MODEL, "--top-k", "5", "--temperature", "1"}, 1, "a filter wants tempered"},
     {{"--model", "/nowhere", "--prompt", "x"}, 1, "/nowhere/config.json: unable to open"},
     {{MODEL, "--family", "no_such"}, 1, "no_such"},
     {{MODEL, "--device", "cuda:999"}, 3, "dllm-generate: "},
@@ -76,9 +85,12 @@ END_TEST
 START_TEST(help_has_a_line_for_every_option)
 {
     static const char *const options[] = {
-        "  --model DIR ", "  --prompt TEXT ",  "  --gen-length N ", "  --block-length N ",
-        "  --steps N ",   "  --device WHERE ", "  --family NAME ",  "  --threads N ",
-        "  --ids ",       "  --help "};
+        "  --model DIR ",   "  --prompt TEXT ",   "  --gen-length N ", "  --block-length N ",
+        "  --steps N ",     "  --device WHERE ",  "  --family NAME ",  "  --threads N ",
+        "  --preset NAME ", "  --rule NAME ",     "  --threshold X ",  "  --factor X ",
+        "  --gamma X ",     "  --temperature T ", "  --seed N ",       "  --top-k N ",
+        "  --top-p X ",     "  --eos RULE ",      "  --trace FILE ",   "  --ids ",
+        "  --help "};
     const char *const arguments[] = {"--help", NULL};
     generate_run(&end, arguments);
     ck_assert_int_eq(end.code, 0);
@@ -96,6 +108,38 @@ START_TEST(report_is_the_last_line)
     ck_assert_msg(strncmp(end.err, begin, strlen(begin)) == 0, "%s", end.err);
     ck_assert_ptr_nonnull(strstr(end.err, "where logits take 128.0 KiB\n"));
     ck_assert_int_eq(strncmp(end.out, "It is", 5), 0);
+}
+END_TEST
+
+START_TEST(every_preset_ends)
+{
+    const char *const arguments[] = {
+        MODEL,     "--gen-length", "16",        "--preset", dllm_decode_preset_name(_i),
+        "--gamma", "0.5",          "--threads", "2",        NULL};
+    generate_run(&end, arguments);
+    ck_assert_msg(end.code == 0, "%s: %d, %s", arguments[7], end.code, end.err);
+    ck_assert_int_eq(strncmp(end.out, "It is", 5), 0);
+}
+END_TEST
+
+START_TEST(trace_has_a_line_for_every_change)
+{
+    static const char path[] = DLLM_BINARY_DIR "/tests/e2e_generate.trace";
+    const char *const arguments[] = {MODEL, "--gen-length", "8",  "--steps",
+                                     "4",   "--trace",      path, NULL};
+    char line[256];
+    int commits = 0, steps = 0;
+    generate_run(&end, arguments);
+    ck_assert_msg(end.code == 0, "%s", end.err);
+    FILE *file = fopen(path, "re");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file)) {
+        commits += strstr(line, "\"kind\": \"commit\"") != NULL;
+        steps += strstr(line, "\"kind\": \"step\"") != NULL;
+    }
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq(commits, 8);
+    ck_assert_int_eq(steps, 4);
 }
 END_TEST
 
@@ -205,6 +249,8 @@ int main(int count, char **arguments)
     tcase_add_loop_test(command, refuses_with_reason, 0, (int)(sizeof refused / sizeof refused[0]));
     tcase_add_test(command, help_has_a_line_for_every_option);
     tcase_add_test(command, report_is_the_last_line);
+    tcase_add_loop_test(command, every_preset_ends, 0, PRESETS);
+    tcase_add_test(command, trace_has_a_line_for_every_change);
     suite_add_tcase(suite, command);
     TCase *terminal = tcase_create("terminal");
     tcase_add_test(terminal, canvas_fills_in_and_leaves_the_text);

@@ -9,9 +9,8 @@ if(DLLM_TOOLS)
     LIBRARIES ${parts})
   dllm_test(test_trunk LABEL unit SOURCES test_trunk.c tensor_fixture.c scratch.c
     LIBRARIES ${parts})
-  dllm_test(test_model_head LABEL unit SOURCES test_model_head.c tensor_fixture.c scratch.c
+  dllm_test(test_decoder LABEL unit SOURCES test_decoder.c tensor_fixture.c scratch.c
     LIBRARIES ${parts})
-  dllm_test(test_llada LABEL unit SOURCES test_llada.c LIBRARIES ${parts})
   dllm_test(e2e_generate LABEL e2e TIMEOUT 600 SOURCES e2e_generate.c generate_run.c
     LIBRARIES ${parts})
   dllm_test(gpu_generate LABEL gpu TIMEOUT 900 SOURCES gpu_generate.c generate_run.c

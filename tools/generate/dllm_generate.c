@@ -1,23 +1,24 @@
 /*
  * dllm_generate.c - dllm-generate: continues a text with a masked-diffusion language model
  *
- * The trunk (trunk.h) turns the canvas into hidden states, the head (model_head.h) into tokens and
- * confidences, the loop (llada.h) commits the surest; what is seen meanwhile is canvas.h.
+ * The decoder (decoder.h) runs the library's loop around the model's trunk; what is seen meanwhile is
+ * canvas.h, what is written of it trace_file.h.
  */
 #include "canvas.h"
+#include "decoder.h"
 #include "dllm.h"
 #include "generate_options.h"
-#include "llada.h"
 #include "model.h"
-#include "model_head.h"
 #include "parallel.h"
 #include "tokenizer.h"
-#include "trunk.h"
+#include "trace_file.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { TRACE_MAX = 1 << 16 };
 
 enum { EXIT_DONE = 0, EXIT_USAGE = 1, EXIT_FAILED = 2, EXIT_NO_DEVICE = 3 };
 
@@ -27,20 +28,14 @@ typedef struct generation {
     dllm_model *model;
     dllm_tokenizer *tokenizer;
     dllm_context *context;
-    dllm_model_head *head;
-    dllm_trunk *trunk;
+    dllm_decoder *decoder;
     int32_t *ids; /* prompt, then what is generated */
-    int64_t prompt_length;
-    int64_t steps; /* made */
+    int64_t length;
+    int64_t eos; /* what the sequence's list points to */
     bool live;
     dllm_canvas canvas;
     dllm_message message;
 } generation;
-
-static int64_t length_of(const generation *work)
-{
-    return work->prompt_length + work->options.decode.gen_length;
-}
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
@@ -58,20 +53,47 @@ static bool open_tokenizer(generation *work)
     return true;
 }
 
+/** Lengths against each other and the model, in the words of the command line. */
+static bool check_lengths(generation *work)
+{
+    const dllm_decoder_options decoder = {.decode = work->options.decode,
+                                          .sequence = work->options.sequence};
+    const dllm_sequence *sequence = &work->options.sequence;
+    const intmax_t gen_length = sequence->generate, block_length = sequence->block_length;
+    const bool aligned = work->options.decode.aligned_blocks;
+    work->length = dllm_decoder_length(&decoder);
+    if (!aligned && gen_length % block_length != 0)
+        return DLLM_REFUSE(&work->message, "block-length %jd does not divide gen-length %jd",
+                           block_length, gen_length);
+    if (sequence->steps % (gen_length / block_length + aligned) != 0)
+        return DLLM_REFUSE(&work->message, "the number of blocks, %jd, does not divide steps %jd",
+                           gen_length / block_length, (intmax_t)sequence->steps);
+    if (work->length > work->model->config.max_sequence)
+        return DLLM_REFUSE(&work->message,
+                           "prompt of %jd tokens and gen-length %jd pass the model's "
+                           "max_sequence_length %jd",
+                           (intmax_t)sequence->prompt, gen_length,
+                           (intmax_t)work->model->config.max_sequence);
+    return true;
+}
+
 /** Model, tokens of the prompt, and whether the lengths fit. */
 static bool read_input(generation *work)
 {
     dllm_generate_options *options = &work->options;
+    dllm_sequence *sequence = &options->sequence;
     if (!dllm_model_open(&work->model, options->model, &work->message) || !open_tokenizer(work))
         return false;
-    options->decode.mask_id = (int32_t)work->model->config.mask_id;
     const size_t text_bytes = strlen(options->prompt);
-    work->ids = calloc(text_bytes + (size_t)options->decode.gen_length, sizeof *work->ids);
+    const size_t room = (size_t)(sequence->generate + sequence->block_length);
+    work->ids = calloc(text_bytes + room, sizeof *work->ids);
     if (!work->ids) return DLLM_REFUSE(&work->message, "out of memory for the canvas");
+    work->eos = work->model->config.eos_id;
+    sequence->eos = &work->eos;
+    sequence->eos_count = work->eos >= 0;
     return dllm_tokenizer_encode(work->tokenizer, options->prompt, text_bytes, work->ids,
-                                 &work->prompt_length, &work->message) &&
-           dllm_llada_check(&options->decode, work->prompt_length, work->model->config.max_sequence,
-                            &work->message);
+                                 &sequence->prompt, &work->message) &&
+           check_lengths(work);
 }
 
 static int open_device(generation *work)
@@ -85,45 +107,40 @@ static int open_device(generation *work)
     return status == DLLM_OUT_OF_MEMORY ? EXIT_FAILED : EXIT_NO_DEVICE;
 }
 
-static int make_parts(generation *work)
-{
-    const dllm_generate_options *options = &work->options;
-    const dllm_model_head_options head = {options->device, options->family,
-                                          options->decode.block_length};
-    const dllm_status status =
-        dllm_model_head_create(&work->head, work->context, work->model, &head, &work->message);
-    if (status == DLLM_INVALID_ARGUMENT || status == DLLM_UNSUPPORTED) return EXIT_USAGE;
-    if (status != DLLM_OK) return EXIT_FAILED;
-    const int threads = options->threads ? options->threads : dllm_parallel_processors();
-    return dllm_trunk_create(&work->trunk, work->model, length_of(work), threads, &work->message)
-               ? EXIT_DONE
-               : EXIT_FAILED;
-}
-
-/* ---- decoding -------------------------------------------------------------------------------- */
-
-static bool score(void *user, const int32_t *canvas, int64_t length, const int64_t *positions,
-                  int64_t count, const dllm_row_scores *out, dllm_message *message)
-{
-    generation *work = user;
-    const float *hidden = dllm_trunk_forward(work->trunk, canvas, length);
-    return dllm_model_head_score(work->head, hidden, positions, count, out, message);
-}
-
 static void show(void *user, const int32_t *canvas, int64_t length)
 {
     generation *work = user;
     dllm_canvas_draw(&work->canvas, canvas, length);
 }
 
-static bool decode(generation *work)
+static int make_decoder(generation *work)
 {
-    const dllm_llada_calls calls = {work, score, work->live ? show : NULL};
-    if (work->live) dllm_canvas_open(&work->canvas, work->tokenizer, work->options.decode.mask_id);
-    const bool done = dllm_llada_decode(&work->options.decode, &calls, work->ids,
-                                        work->prompt_length, &work->steps, &work->message);
+    const dllm_generate_options *options = &work->options;
+    dllm_decoder_options decoder = {.device = options->device,
+                                    .threads = options->threads,
+                                    .family = options->family,
+                                    .decode = options->decode,
+                                    .sequence = options->sequence,
+                                    .show = work->live ? show : NULL,
+                                    .user = work};
+    if (decoder.threads == 0) decoder.threads = dllm_parallel_processors();
+    if (options->trace) decoder.decode.trace_max = TRACE_MAX;
+    const dllm_status status =
+        dllm_decoder_create(&work->decoder, work->context, work->model, &decoder, &work->message);
+    if (status == DLLM_INVALID_ARGUMENT || status == DLLM_UNSUPPORTED) return EXIT_USAGE;
+    return status == DLLM_OK ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* ---- decoding -------------------------------------------------------------------------------- */
+
+static int decode(generation *work)
+{
+    if (work->live)
+        dllm_canvas_open(&work->canvas, work->tokenizer, (int32_t)work->model->config.mask_id);
+    const dllm_status status = dllm_decoder_run(work->decoder, work->ids, &work->message);
     if (work->live) dllm_canvas_close(&work->canvas);
-    return done;
+    if (status == DLLM_INVALID_ARGUMENT) return EXIT_USAGE;
+    return status == DLLM_OK ? EXIT_DONE : EXIT_FAILED;
 }
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -132,12 +149,12 @@ static bool write_text(generation *work)
 {
     char *text;
     size_t text_bytes;
-    if (!dllm_tokenizer_decode(work->tokenizer, work->ids, length_of(work), &text, &text_bytes,
+    if (!dllm_tokenizer_decode(work->tokenizer, work->ids, work->length, &text, &text_bytes,
                                &work->message))
         return false;
     bool written = fwrite(text, 1, text_bytes, stdout) == text_bytes && fputc('\n', stdout) != EOF;
     free(text);
-    for (int64_t i = 0; work->options.ids && i < length_of(work); i++)
+    for (int64_t i = 0; work->options.ids && i < work->length; i++)
         written = printf("%s%d", i ? " " : "", (int)work->ids[i]) > 0 && written;
     if (work->options.ids) written = fputc('\n', stdout) != EOF && written;
     if (fflush(stdout) != 0 || !written)
@@ -145,14 +162,22 @@ static bool write_text(generation *work)
     return true;
 }
 
+static bool write_trace(generation *work)
+{
+    int64_t count = 0;
+    if (!work->options.trace) return true;
+    const dllm_trace_record *records = dllm_decoder_trace(work->decoder, &count, &work->message);
+    return records && dllm_trace_file_write(work->options.trace, records, count, &work->message);
+}
+
 static void write_report(const generation *work)
 {
-    dllm_model_head_report report;
-    dllm_model_head_read_report(work->head, &report);
+    dllm_decoder_report report;
+    dllm_decoder_read_report(work->decoder, &report);
     (void)fprintf(stderr,
                   "dllm-generate: %jd steps, %jd rows scored, head (%s) %.1f ms, temporary memory "
                   "%.1f KiB where logits take %.1f KiB\n",
-                  (intmax_t)work->steps, (intmax_t)report.rows, report.family, report.ms,
+                  (intmax_t)report.steps, (intmax_t)report.rows, report.family, report.ms,
                   (double)report.workspace_bytes / 1024.0, (double)report.logits_bytes / 1024.0);
 }
 
@@ -160,10 +185,11 @@ static int run(generation *work)
 {
     if (!read_input(work)) return EXIT_USAGE;
     int code = open_device(work);
-    if (code == EXIT_DONE) code = make_parts(work);
-    if (code != EXIT_DONE) return code;
     work->live = dllm_canvas_possible();
-    if (!decode(work) || !write_text(work)) return EXIT_FAILED;
+    if (code == EXIT_DONE) code = make_decoder(work);
+    if (code == EXIT_DONE) code = decode(work);
+    if (code != EXIT_DONE) return code;
+    if (!write_text(work) || !write_trace(work)) return EXIT_FAILED;
     write_report(work);
     return EXIT_DONE;
 }
@@ -178,8 +204,7 @@ int main(int count, char **arguments)
     if (work.options.help) return fputs(dllm_generate_help, stdout) < 0 ? EXIT_FAILED : EXIT_DONE;
     const int code = run(&work);
     if (code != EXIT_DONE) (void)fprintf(stderr, "dllm-generate: %s\n", work.message.text);
-    dllm_trunk_destroy(work.trunk);
-    dllm_model_head_destroy(work.head);
+    dllm_decoder_destroy(work.decoder);
     dllm_context_destroy(work.context);
     dllm_tokenizer_close(work.tokenizer);
     dllm_model_close(work.model);

@@ -7,14 +7,15 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char dllm_generate_help[] =
     "usage: dllm-generate --model DIR --prompt TEXT [options]\n"
     "\n"
-    "Continues a text with a masked-diffusion language model: LLaDA decoding at temperature 0,\n"
-    "low-confidence remasking. The trunk runs on the CPU in fp32, the head through libdllm.\n"
+    "Continues a text with a masked-diffusion language model. The trunk runs on the CPU in fp32;\n"
+    "the head and the decode loop are libdllm's.\n"
     "On a terminal the text fills in live; in a pipe the finished text is written. The last line\n"
     "on standard error says what the head took.\n"
     "\n"
@@ -23,8 +24,31 @@ const char dllm_generate_help[] =
     "  --gen-length N      tokens to add (default 64)\n"
     "  --block-length N    tokens of a block, blocks fill from left to right; divides gen-length\n"
     "                      (default 32, or gen-length if that is less)\n"
-    "  --steps N           forwards in all; the number of blocks divides it (default gen-length:\n"
-    "                      one token a step)\n"
+    "  --steps N           forwards in all, where a schedule counts them; the number of blocks\n"
+    "                      divides it (default gen-length: one token a step)\n"
+    "  --preset NAME       how to decode (default llada):\n"
+    "                        llada, sglang_low_confidence, llada2, llada21, sglang_joint, sdar,\n"
+    "                        threshold and factor (Fast-dLLM), fast_dllm_v2, dream, "
+    "entropy_bound,\n"
+    "                        hierarchy (dInfer)\n"
+    "  --rule NAME         what a step commits, in place of the preset's rule:\n"
+    "                        top_k          the surest, as many as the schedule says\n"
+    "                        threshold      all above --threshold, and the surest\n"
+    "                        factor         as many as are sure enough together (--factor)\n"
+    "                        dynamic        all above, if they are as many as the schedule says\n"
+    "                        sequential     the leftmost\n"
+    "                        entropy_bound  in order, while their entropies are within --gamma\n"
+    "                        hierarchy      the surest of each run of masks, and all above\n"
+    "  --threshold X       confidence to exceed\n"
+    "  --factor X          of the rule factor\n"
+    "  --gamma X           of the rule entropy_bound, in nats\n"
+    "  --temperature T     of the draw; 0 takes the likeliest token (default: the preset's)\n"
+    "  --seed N            of the draw (default 0)\n"
+    "  --top-k N           draw among the N likeliest, in presets that filter\n"
+    "  --top-p X           draw among the likeliest that hold X together\n"
+    "  --eos RULE          when the model's end of sequence ends the text: never, gap_closed,\n"
+    "                      after_block, fill or step (default: the preset's)\n"
+    "  --trace FILE        write every change, a JSON object a line: step, position, ids, key\n"
     "  --device WHERE      where the head runs: cpu, cuda or cuda:N (default cpu)\n"
     "  --family NAME       kernel family of the head (default: the library chooses)\n"
     "  --threads N         threads on the CPU (default: every processor of this process)\n"
@@ -36,6 +60,8 @@ const char dllm_generate_help[] =
 
 enum { OPTION_MODEL = 1, OPTION_PROMPT, OPTION_GEN, OPTION_BLOCK, OPTION_STEPS };
 enum { OPTION_DEVICE = 16, OPTION_FAMILY, OPTION_THREADS, OPTION_IDS, OPTION_HELP };
+enum { OPTION_PRESET = 32, OPTION_RULE, OPTION_EOS, OPTION_TRACE, OPTION_SEED, OPTION_TOP_K };
+enum { OPTION_THRESHOLD = 48, OPTION_FACTOR, OPTION_GAMMA, OPTION_TEMPERATURE, OPTION_TOP_P };
 
 static const struct option table[] = {
     {"model", required_argument, NULL, OPTION_MODEL},
@@ -43,6 +69,17 @@ static const struct option table[] = {
     {"gen-length", required_argument, NULL, OPTION_GEN},
     {"block-length", required_argument, NULL, OPTION_BLOCK},
     {"steps", required_argument, NULL, OPTION_STEPS},
+    {"preset", required_argument, NULL, OPTION_PRESET},
+    {"rule", required_argument, NULL, OPTION_RULE},
+    {"threshold", required_argument, NULL, OPTION_THRESHOLD},
+    {"factor", required_argument, NULL, OPTION_FACTOR},
+    {"gamma", required_argument, NULL, OPTION_GAMMA},
+    {"temperature", required_argument, NULL, OPTION_TEMPERATURE},
+    {"seed", required_argument, NULL, OPTION_SEED},
+    {"top-k", required_argument, NULL, OPTION_TOP_K},
+    {"top-p", required_argument, NULL, OPTION_TOP_P},
+    {"eos", required_argument, NULL, OPTION_EOS},
+    {"trace", required_argument, NULL, OPTION_TRACE},
     {"device", required_argument, NULL, OPTION_DEVICE},
     {"family", required_argument, NULL, OPTION_FAMILY},
     {"threads", required_argument, NULL, OPTION_THREADS},
@@ -50,6 +87,16 @@ static const struct option table[] = {
     {"help", no_argument, NULL, OPTION_HELP},
     {NULL, 0, NULL, 0},
 };
+
+/** What was said, before the preset is known. */
+typedef struct request {
+    const char *preset;
+    const char *rule; /* NULL: the preset's; so are numbers that are NaN or negative */
+    const char *eos;
+    int64_t gen_length, block_length, steps; /* 0: not said */
+    int64_t seed, top_k;
+    float numbers[5]; /* from OPTION_THRESHOLD on */
+} request;
 
 static bool parse_number(int64_t *out, const char *text, int64_t lowest, int64_t highest)
 {
@@ -84,7 +131,45 @@ static bool read_device(int *out, const char *text, dllm_message *message)
     return true;
 }
 
-static bool take_option(dllm_generate_options *out, int option, char *value, dllm_message *message)
+static bool read_real(float *out, const char *name, const char *text, dllm_message *message)
+{
+    char *end;
+    *out = strtof(text, &end);
+    if (end != text && *end == '\0' && isfinite(*out) && *out >= 0) return true;
+    return DLLM_REFUSE(message, "--%s %s is not a number from 0", name, text);
+}
+
+/* Options of how to decode. */
+static bool take_rule(dllm_generate_options *out, request *asked, int option, char *value,
+                      dllm_message *message)
+{
+    static const char *const names[] = {"threshold", "factor", "gamma", "temperature", "top-p"};
+    switch (option) {
+    case OPTION_PRESET:
+        asked->preset = value;
+        return true;
+    case OPTION_RULE:
+        asked->rule = value;
+        return true;
+    case OPTION_EOS:
+        asked->eos = value;
+        return true;
+    case OPTION_TRACE:
+        out->trace = value;
+        return true;
+    case OPTION_SEED:
+        return parse_number(&asked->seed, value, 0, INT64_MAX) ||
+               DLLM_REFUSE(message, "--seed %s is not a number from 0", value);
+    case OPTION_TOP_K:
+        return read_number(&asked->top_k, "top-k", value, INT32_MAX, message);
+    default:
+        option -= OPTION_THRESHOLD;
+        return read_real(&asked->numbers[option], names[option], value, message);
+    }
+}
+
+static bool take_option(dllm_generate_options *out, request *asked, int option, char *value,
+                        dllm_message *message)
 {
     int64_t threads = 0;
     switch (option) {
@@ -95,11 +180,11 @@ static bool take_option(dllm_generate_options *out, int option, char *value, dll
         out->prompt = value;
         return true;
     case OPTION_GEN:
-        return read_number(&out->decode.gen_length, "gen-length", value, INT32_MAX, message);
+        return read_number(&asked->gen_length, "gen-length", value, INT32_MAX, message);
     case OPTION_BLOCK:
-        return read_number(&out->decode.block_length, "block-length", value, INT32_MAX, message);
+        return read_number(&asked->block_length, "block-length", value, INT32_MAX, message);
     case OPTION_STEPS:
-        return read_number(&out->decode.steps, "steps", value, INT32_MAX, message);
+        return read_number(&asked->steps, "steps", value, INT32_MAX, message);
     case OPTION_DEVICE:
         return read_device(&out->device, value, message);
     case OPTION_FAMILY:
@@ -113,16 +198,96 @@ static bool take_option(dllm_generate_options *out, int option, char *value, dll
     case OPTION_IDS:
         out->ids = true;
         return true;
-    default:
+    case OPTION_HELP:
         out->help = true;
         return true;
+    default:
+        return take_rule(out, asked, option, value, message);
     }
+}
+
+/* ---- what it comes to --------------------------------------------------------------------- */
+
+/* Place of a word in a list that ends with NULL; false with the list in the message. */
+static bool find_word(int *out, const char *option, const char *word, const char *const *words,
+                      dllm_message *message)
+{
+    for (*out = 0; words[*out]; (*out)++)
+        if (strcmp(words[*out], word) == 0) return true;
+    return DLLM_REFUSE(message, "--%s %s is none of those that --help lists", option, word);
+}
+
+static bool apply_rule(dllm_generate_options *out, const request *asked, dllm_message *message)
+{
+    static const char *const rules[] = {"top_k",      "threshold",     "factor",    "dynamic",
+                                        "sequential", "entropy_bound", "hierarchy", NULL};
+    int rule;
+    if (!asked->rule) return true;
+    if (!find_word(&rule, "rule", asked->rule, rules, message)) return false;
+    const bool counts = rule == DLLM_SELECTION_TOP_K || rule == DLLM_SELECTION_SEQUENTIAL ||
+                        rule == DLLM_SELECTION_DYNAMIC;
+    out->sequence.selection.name = (dllm_select_name)rule;
+    if (counts && out->sequence.schedule == DLLM_SCHEDULED_NONE)
+        out->sequence.schedule = DLLM_SCHEDULED_EVEN;
+    if (!counts) out->sequence.schedule = DLLM_SCHEDULED_NONE;
+    out->decode.key =
+        rule == DLLM_SELECTION_ENTROPY_BOUND ? DLLM_KEY_NEG_ENTROPY : DLLM_KEY_CONFIDENCE;
+    return true;
+}
+
+static void apply_numbers(dllm_generate_options *out, const request *asked)
+{
+    dllm_sequence *sequence = &out->sequence;
+    float *const places[] = {&sequence->selection.threshold, &sequence->selection.factor,
+                             &sequence->selection.gamma, &sequence->filter.temperature,
+                             &sequence->filter.top_p};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        if (!isnan(asked->numbers[i])) *places[i] = asked->numbers[i];
+    if (asked->top_k > 0) sequence->filter.top_k = (int32_t)asked->top_k;
+    sequence->seed = (uint64_t)asked->seed;
+    out->decode.draws = sequence->filter.temperature > 0;
+    if (sequence->filter.top_k > 0 || sequence->filter.top_p < 1) out->decode.head.candidates = 64;
+}
+
+/* Lengths and steps, where the preset leaves them open. */
+static void apply_lengths(dllm_generate_options *out, const request *asked)
+{
+    dllm_sequence *sequence = &out->sequence;
+    const int64_t gen_length = asked->gen_length ? asked->gen_length : 64;
+    const bool is_whole = sequence->schedule == DLLM_SCHEDULED_DREAM;
+    const int64_t usual = sequence->block_length ? sequence->block_length : 32;
+    int64_t block_length = asked->block_length;
+    if (!block_length) block_length = is_whole || gen_length < usual ? gen_length : usual;
+    const int64_t steps = asked->steps ? asked->steps : gen_length;
+    const bool by_block = out->decode.aligned_blocks;
+    const bool counts = sequence->schedule != DLLM_SCHEDULED_NONE;
+    sequence->generate = gen_length;
+    sequence->block_length = block_length;
+    sequence->steps = counts && !by_block ? (int32_t)steps : 0;
+    sequence->steps_per_block =
+        counts && by_block ? (int32_t)(asked->steps ? asked->steps : block_length) : 0;
+}
+
+static bool apply(dllm_generate_options *out, const request *asked, dllm_message *message)
+{
+    static const char *const rules[] = {"never", "gap_closed", "after_block", "fill", "step", NULL};
+    int eos = 0;
+    if (dllm_decode_preset(&out->decode, &out->sequence, asked->preset) != DLLM_OK)
+        return DLLM_REFUSE(message, "--%s", dllm_last_error());
+    out->decode.shifted = 0; /* a model of LLaDA's layout is not */
+    if (!apply_rule(out, asked, message)) return false;
+    if (asked->eos && !find_word(&eos, "eos", asked->eos, rules, message)) return false;
+    if (asked->eos) out->sequence.eos_rule = (dllm_eos_rule)eos;
+    apply_numbers(out, asked);
+    apply_lengths(out, asked);
+    return true;
 }
 
 bool dllm_generate_options_read(dllm_generate_options *out, int count, char **arguments,
                                 dllm_message *message)
 {
-    *out = (dllm_generate_options){.device = DLLM_DEVICE_CPU, .decode = {.gen_length = 64}};
+    request asked = {.preset = "llada", .numbers = {NAN, NAN, NAN, NAN, NAN}};
+    *out = (dllm_generate_options){.device = DLLM_DEVICE_CPU};
     optind = 1;
     for (;;) {
         const int place = optind;
@@ -130,14 +295,11 @@ bool dllm_generate_options_read(dllm_generate_options *out, int count, char **ar
         if (option == -1) break;
         if (option == '?') return DLLM_REFUSE(message, "option %s is unknown", arguments[place]);
         if (option == ':') return DLLM_REFUSE(message, "option %s wants a value", arguments[place]);
-        if (!take_option(out, option, optarg, message)) return false;
+        if (!take_option(out, &asked, option, optarg, message)) return false;
         if (out->help) return true;
     }
     if (optind < count) return DLLM_REFUSE(message, "argument %s is no option", arguments[optind]);
     if (!out->model) return DLLM_REFUSE(message, "--model is missing");
     if (!out->prompt) return DLLM_REFUSE(message, "--prompt is missing");
-    const int64_t gen_length = out->decode.gen_length;
-    if (!out->decode.block_length) out->decode.block_length = gen_length < 32 ? gen_length : 32;
-    if (!out->decode.steps) out->decode.steps = gen_length;
-    return true;
+    return apply(out, &asked, message);
 }

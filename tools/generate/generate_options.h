@@ -4,7 +4,7 @@
 #ifndef DLLM_TOOL_GENERATE_OPTIONS_H
 #define DLLM_TOOL_GENERATE_OPTIONS_H
 
-#include "llada.h"
+#include "decoder.h"
 #include "message.h"
 
 #include <stdbool.h>
@@ -17,7 +17,9 @@ typedef struct dllm_generate_options {
     int threads;        /* 0: all processors */
     bool ids;
     bool help;
-    dllm_llada_options decode; /* without the mask id */
+    const char *trace; /* file for the trace, NULL: none */
+    dllm_decode_options decode;
+    dllm_sequence sequence; /* without prompt */
 } dllm_generate_options;
 
 /** What --help prints. */

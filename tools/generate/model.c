@@ -67,6 +67,10 @@ static bool read_fields(dllm_model_config *out, const json_t *config, dllm_messa
         !read_number(&out->rope_theta, config, "rope_theta", message) ||
         !read_number(&out->norm_epsilon, config, "rms_norm_eps", message))
         return false;
+    out->eos_id = -1;
+    if (json_object_get(config, "eos_token_id") &&
+        !read_integer(&out->eos_id, config, "eos_token_id", 0, out->vocab - 1, message))
+        return false;
     out->weight_tying = json_is_true(json_object_get(config, "weight_tying"));
     if (out->hidden % out->heads != 0 || out->hidden / out->heads % 2 != 0)
         return DLLM_REFUSE(message,

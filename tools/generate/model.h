@@ -20,6 +20,7 @@ typedef struct dllm_model_config {
     int64_t mlp;
     int64_t max_sequence;
     int64_t mask_id;
+    int64_t eos_id; /* -1: the config names none */
     double rope_theta;
     double norm_epsilon;
     bool weight_tying; /* the embedding may stand for a head that is absent */

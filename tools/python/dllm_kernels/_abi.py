@@ -701,6 +701,7 @@ FUNCTIONS = {
     "dllm_decode_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_decode_destroy": (None, [c_void_p]),
     "dllm_decode_workspace_bytes": (c_size_t, [c_void_p]),
+    "dllm_decode_info": (c_int, [c_void_p, c_void_p]),
     "dllm_decode_begin": (c_int, [c_void_p, c_void_p, c_void_p, c_int64, c_void_p]),
     "dllm_decode_step": (c_int, [c_void_p, c_void_p]),
     "dllm_decode_block": (c_int, [c_void_p, c_void_p]),
