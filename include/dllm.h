@@ -515,6 +515,32 @@ typedef struct dllm_head_buffers {
 DLLM_API dllm_status dllm_head_run(const dllm_plan *plan, const dllm_head_buffers *buffers,
                                    dllm_stream stream);
 
+/** The head of a published model, and what decoding with it needs to know. */
+typedef struct dllm_model_information {
+    size_t struct_size;
+    char name[32];         /* "llada-8b" */
+    char models[96];       /* the models that share this head */
+    int64_t vocab;         /* rows of the weight */
+    int64_t depth;         /* columns of the weight */
+    int64_t valid_vocab;   /* columns from here on are no real ids; 0 = all are, or not known */
+    int64_t mask_id;       /* -1 = none */
+    int64_t eos_id;        /* -1 = none, or not recorded */
+    int32_t shifted;       /* 1: position q is read from hidden row q - 1 */
+    float scale;           /* as in dllm_head_options */
+    float softcap;         /* likewise */
+    dllm_type weight_type; /* hidden states have the same type */
+} dllm_model_information;
+
+/**
+ * Looks a head up by its name, as on the command lines of the tools.
+ * out      out->struct_size says how much of it is wanted
+ * Status   DLLM_INVALID_ARGUMENT  no such head
+ */
+DLLM_API dllm_status dllm_model_lookup(dllm_model_information *out, const char *name);
+
+/** The name of head i, NULL behind the last; static storage. */
+DLLM_API const char *dllm_model_name(int32_t i);
+
 /* ---- sampler --------------------------------------------------------------------------------- */
 
 /** The same statistics from logits that exist; fields as in dllm_head_options. */

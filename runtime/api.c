@@ -3,9 +3,12 @@
  */
 #include "argument.h"
 #include "capture.h"
+#include "heads.h"
 #include "plan.h"
 #include "status.h"
 #include "tuning.h"
+
+#include <stdio.h>
 
 static dllm_status check_prepare(dllm_plan **out, const dllm_context *context)
 {
@@ -85,6 +88,35 @@ dllm_status dllm_merge_run(const dllm_plan *plan, const dllm_merge_buffers *buff
     DLLM_TRY(check_run(plan, DLLM_OPERATION_MERGE));
     DLLM_TRY(dllm__merge_call(&call, &plan->problem, buffers));
     return call.rows ? dllm__plan_run(plan, &call, stream) : DLLM_OK;
+}
+
+dllm_status dllm_model_lookup(dllm_model_information *out, const char *name)
+{
+    dllm__clear_error();
+    const dllm_head_set *set = name ? dllm__head_set_find(name) : NULL;
+    if (!set)
+        return dllm__fail(DLLM_INVALID_ARGUMENT, "head \"%s\" is not in the table",
+                          name ? name : "");
+    dllm_model_information found = {.struct_size = sizeof found,
+                                    .vocab = set->vocab,
+                                    .depth = set->depth,
+                                    .valid_vocab = set->valid_vocab,
+                                    .mask_id = set->mask_id,
+                                    .eos_id = set->eos_id,
+                                    .shifted = set->shifted,
+                                    .scale = set->scale,
+                                    .softcap = set->softcap,
+                                    .weight_type = set->weight_type};
+    (void)snprintf(found.name, sizeof found.name, "%s", set->set);
+    (void)snprintf(found.models, sizeof found.models, "%s", set->models);
+    return dllm__give_struct(out, &found, sizeof found);
+}
+
+const char *dllm_model_name(int32_t i)
+{
+    int count;
+    const dllm_head_set *sets = dllm__head_sets(&count);
+    return i >= 0 && i < count ? sets[i].set : NULL;
 }
 
 size_t dllm_plan_workspace_bytes(const dllm_plan *plan)

@@ -110,6 +110,33 @@ START_TEST(austen_masks_its_last_id)
 }
 END_TEST
 
+START_TEST(the_library_tells_every_head)
+{
+    int count;
+    const dllm_head_set *sets = dllm__head_sets(&count);
+    ck_assert_ptr_null(dllm_model_name(-1));
+    ck_assert_ptr_null(dllm_model_name(count));
+    for (int i = 0; i < count; i++) {
+        dllm_model_information got = {.struct_size = sizeof got};
+        ck_assert_int_eq(dllm_model_lookup(&got, dllm_model_name(i)), DLLM_OK);
+        ck_assert_str_eq(got.name, sets[i].set);
+        ck_assert_str_eq(got.models, sets[i].models);
+        ck_assert(got.vocab == sets[i].vocab && got.depth == sets[i].depth);
+        ck_assert(got.mask_id == sets[i].mask_id && got.eos_id == sets[i].eos_id);
+        ck_assert(got.shifted == sets[i].shifted && got.valid_vocab == sets[i].valid_vocab);
+    }
+}
+END_TEST
+
+START_TEST(an_unknown_head_is_refused_by_name)
+{
+    dllm_model_information got = {.struct_size = sizeof got};
+    ck_assert_int_eq(dllm_model_lookup(&got, "llada"), DLLM_INVALID_ARGUMENT);
+    ck_assert_str_eq(dllm_last_error(), "head \"llada\" is not in the table");
+    ck_assert_int_eq(dllm_model_lookup(&got, NULL), DLLM_INVALID_ARGUMENT);
+}
+END_TEST
+
 int main(void)
 {
     const int count = count_sets();
@@ -124,6 +151,8 @@ int main(void)
     tcase_add_test(values, begins_with_llada_and_ends_with_austen);
     tcase_add_test(values, unknown_name_finds_nothing);
     tcase_add_test(values, llada_has_the_published_values);
+    tcase_add_test(values, the_library_tells_every_head);
+    tcase_add_test(values, an_unknown_head_is_refused_by_name);
     tcase_add_test(values, austen_masks_its_last_id);
     suite_add_tcase(suite, values);
     SRunner *runner = srunner_create(suite);

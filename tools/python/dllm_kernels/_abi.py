@@ -281,6 +281,23 @@ class dllm_head_buffers(Structure):
     ]
 
 
+class dllm_model_information(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_char * 32),
+        ("models", c_char * 96),
+        ("vocab", c_int64),
+        ("depth", c_int64),
+        ("valid_vocab", c_int64),
+        ("mask_id", c_int64),
+        ("eos_id", c_int64),
+        ("shifted", c_int32),
+        ("scale", c_float),
+        ("softcap", c_float),
+        ("weight_type", c_int),
+    ]
+
+
 class dllm_sampler_options(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -685,6 +702,8 @@ FUNCTIONS = {
     "dllm_plan_info": (c_int, [c_void_p, c_void_p]),
     "dllm_head_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_head_run": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "dllm_model_lookup": (c_int, [c_void_p, c_char_p]),
+    "dllm_model_name": (c_char_p, [c_int32]),
     "dllm_sampler_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_sampler_run": (c_int, [c_void_p, c_void_p, c_void_p]),
     "dllm_merge_prepare": (c_int, [c_void_p, c_void_p, c_void_p]),
