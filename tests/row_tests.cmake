@@ -17,6 +17,7 @@ if(TARGET row_check)
   set_tests_properties(gpu_head_shapes PROPERTIES LABELS gpu SKIP_RETURN_CODE 77 TIMEOUT 600)
   dllm_test(gpu_cache LABEL gpu TIMEOUT 300 SOURCES gpu_cache.c scratch.c LIBRARIES row_check)
   dllm_test(gpu_graph LABEL gpu TIMEOUT 600 SOURCES gpu_graph.c LIBRARIES row_check)
+  dllm_test(gpu_decode LABEL gpu TIMEOUT 600 SOURCES gpu_decode.c LIBRARIES row_check)
   dllm_test(gpu_sampler LABEL gpu TIMEOUT 600 SOURCES gpu_sampler.c ${suite} LIBRARIES row_check)
 
   add_test(NAME check_exit_codes COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/check_exit_codes.sh
