@@ -59,8 +59,9 @@ class RowOptions(TypedDict, total=False):
     penalty_id: Any  # (rows) id, -1 = none
     penalty: Any  # (rows) float32
     row_key: Any  # (rows) int64: noise keys
-    seed: Any  # (1) int64
-    draw: Any  # (1) int32
+    seed: Any  # (1) int64, or (rows) with row_seed
+    draw: Any  # (1) int32, or (rows) with row_seed
+    row_seed: bool  # seed and draw have an entry a row
     noise: Any  # (rows, vocab, 2) int32: words instead of the generator
 
 
@@ -91,6 +92,7 @@ BITS = {
     name: ("behaviour", getattr(_abi, f"DLLM_{name.upper()}"))
     for name in ("tempered", "batch_invariant", "partial_state")
 }
+BITS["row_seed"] = ("inputs", _abi.DLLM_IN_ROW_SEED)
 BITS.update(
     {
         name[13:].lower(): ("prepare", getattr(_abi, name))
@@ -160,9 +162,13 @@ def set_options(options, settings: dict[str, Any]) -> None:
             setattr(options, name, value.encode() if name == "family" else value)
 
 
-def check_input(name: str, view: View, rows: int, vocab: int, ids: str) -> None:
+def check_input(
+    name: str, view: View, rows: int, vocab: int, ids: str, row_seed: bool = False
+) -> None:
     """An optional array has the type and the shape that the library will read."""
     types, shape, _ = INPUTS[name]
+    if row_seed and name in ("seed", "draw"):
+        shape = ("rows",)
     wanted = tuple(rows if side == "rows" else vocab if side == "vocab" else side for side in shape)
     if view.type not in types and not ("id" in types and view.type == ids):
         raise TypeError(f"{name} type {view.type} is not {' or '.join(types).replace('id', ids)}")

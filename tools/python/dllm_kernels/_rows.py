@@ -105,7 +105,14 @@ def prepare(
     return prepare_plan(operation.name, views[operation.source].device, options, fields)
 
 
-def take_views(operation: Operation, source: Any, weight: Any, arrays: dict[str, Any], ids: str):
+def take_views(
+    operation: Operation,
+    source: Any,
+    weight: Any,
+    arrays: dict[str, Any],
+    ids: str,
+    row_seed: bool,
+):
     """(views by the field they fill, rows), checked: the library is told sizes, not shapes."""
     first = matrix_view(operation.source, source)
     views = {operation.source: first}
@@ -117,7 +124,7 @@ def take_views(operation: Operation, source: Any, weight: Any, arrays: dict[str,
         views[name] = kind_of(array).view(array)
     rows = views["row_index"].shape[0] if "row_index" in arrays else first.shape[0]
     for name in arrays:
-        check_input(name, views[name], rows, vocab, ids)
+        check_input(name, views[name], rows, vocab, ids, row_seed)
     for name, view in views.items():
         if view.device != first.device:
             raise ValueError(
@@ -137,7 +144,9 @@ def run_rows(
     settings: dict[str, Any],
 ) -> dict[str, Any]:
     """Enqueues one call; returns its outputs by field."""
-    views, rows = take_views(operation, source, weight, arrays, ids)
+    views, rows = take_views(
+        operation, source, weight, arrays, ids, bool(settings.get("row_seed"))
+    )
     plan = find_plan(operation, views, rows, settings, outputs, ids)
     buffers = operation.buffers()
     buffers.struct_size = sizeof(operation.buffers)

@@ -42,7 +42,7 @@ def test_every_output_can_be_asked_for():
 
 
 def test_every_input_can_be_given():
-    assert bits("DLLM_IN_") <= {*_fields.INPUTS}
+    assert bits("DLLM_IN_") <= {*_fields.INPUTS, *_fields.BITS}
     fields = [name for name, _ in _abi.dllm_head_buffers._fields_]
     after_outputs = fields[fields.index("rows_device") :]
     assert {*after_outputs} - {"suppress_count"} == {*_fields.INPUTS} - {"row_index"}

@@ -150,6 +150,23 @@ def test_a_draw_follows_seed_and_number():
     reference.check_log_probability(drawn.gumbel_logprob, drawn.gumbel_id)
 
 
+def test_each_row_may_have_its_own_seed_and_number():
+    logits = random(3, 4, 1000)
+    seeds, numbers = np.array([5, 6, 5, 5]), np.array([0, 0, 1, 0], np.int32)
+    keys = np.array([7, 7, 7, 8])
+    words = {"outputs": ("gumbel_id",), "temperature": 1.0}
+    together = fused_sampler(
+        logits, seed=seeds, draw=numbers, row_seed=True, row_key=keys, **words
+    ).gumbel_id
+    for r in range(4):
+        alone = draw(
+            logits[r : r + 1], seeds[r], numbers[r], row_key=keys[r : r + 1], temperature=1.0
+        )
+        assert alone.gumbel_id[0] == together[r]
+    with pytest.raises(ValueError, match="seed has shape"):
+        fused_sampler(logits, seed=np.array([5]), row_seed=True, **words)
+
+
 def test_shards_merge_to_the_whole_row():
     hidden, weight = random(1, 6, 16), random(2, 100, 16)
     states = [
