@@ -7,7 +7,7 @@
 #ifndef DLLM_DECODE_CONTROL_H
 #define DLLM_DECODE_CONTROL_H
 
-#include "decode_rules.h"
+#include "decode_filter.h"
 
 enum { DLLM_EOS_IDS_MAX = 16, DLLM_LATE_IDS_MAX = 16 };
 

@@ -1,0 +1,104 @@
+/*
+ * decode_step_list.h - the rows that a step asks the head for, and what each brings along
+ */
+#ifndef DLLM_DECODE_STEP_LIST_H
+#define DLLM_DECODE_STEP_LIST_H
+
+#include "decode_canvas.h"
+
+/* The hidden row of a position; -1: it is outside what the trunk gives. */
+DLLM_RULE int64_t dllm_source_row(const dllm_step *step, int32_t q, int64_t r)
+{
+    const dllm_decode_manner *manner = &step->params->manner;
+    const int32_t before = manner->layout == DLLM_ROWS_BLOCK_AND_BEFORE && step->record->low > 0;
+    const int64_t from = manner->layout == DLLM_ROWS_CANVAS ? 0 : step->record->low - before;
+    if (manner->layout == DLLM_ROWS_GATHERED) return r;
+    const int64_t row = dllm_hidden_row(q, manner->shifted, from, from + step->params->window_rows);
+    return row < 0 ? -1 : row + step->sequence * step->params->window_rows;
+}
+
+DLLM_RULE void dllm_copy_noise(const dllm_step *step, int32_t q, int64_t r)
+{
+    const dllm_decode_params *params = step->params;
+    const int64_t words = 2 * params->vocab;
+    const int64_t row = (int64_t)step->sequence * params->length_max + q;
+    for (int64_t i = 0; i < words; i++)
+        params->rows.noise[r * words + i] = params->given_noise[row * words + i];
+}
+
+DLLM_RULE void dllm_fill_row(const dllm_step *step, int32_t q, int64_t r)
+{
+    const dllm_step_rows *rows = &step->params->rows;
+    const dllm_noise_stream stream = dllm_position_stream(step, q, step->record->forwards);
+    const int32_t has_penalty = step->rules->penalty != 0.0f && q > step->record->low;
+    rows->position[r] = q;
+    rows->source[r] = dllm_source_row(step, q, r);
+    if (rows->temperature) rows->temperature[r] = step->rules->temperature;
+    if (rows->key) rows->key[r] = stream.key;
+    if (rows->seed) rows->seed[r] = stream.seed;
+    if (rows->draw) rows->draw[r] = stream.draw;
+    if (rows->penalty_id) rows->penalty_id[r] = has_penalty ? dllm_canvas_read(step, q - 1) : -1;
+    if (rows->penalty) rows->penalty[r] = has_penalty ? step->rules->penalty : 0.0f;
+    if (rows->noise) dllm_copy_noise(step, q, r);
+}
+
+/* Rows of the sequences in front; *total is that of all. */
+DLLM_RULE int32_t dllm_rows_before(const dllm_decode_params *params, int32_t sequence,
+                                   int32_t *total)
+{
+    int32_t before = 0, all = 0;
+    for (int32_t s = dllm_team_rank(); s < params->sequences; s += dllm_team_size()) {
+        all += params->records[s].reads;
+        before += s < sequence ? params->records[s].reads : 0;
+    }
+    *total = dllm_team_sum(all);
+    return dllm_team_sum(before);
+}
+
+/* The batch's share of a step's start, for one team to take. */
+DLLM_RULE void dllm_count_forward(const dllm_decode_params *params, int32_t rows)
+{
+    dllm_batch_record *batch = params->batch;
+    batch->rows = *params->cancel ? 0 : rows;
+    if (*params->cancel) return;
+    if (batch->unfinished > 0)
+        batch->forwards++;
+    else
+        batch->idle_forwards++;
+}
+
+/* Ends a sequence, or takes note of its forward. */
+DLLM_RULE void dllm_enter_step(const dllm_step *step, int32_t first_row)
+{
+    dllm_sequence_record *record = step->record;
+    record->first_row = first_row;
+    if (!dllm_is_running(step)) return;
+    if (*step->params->cancel) {
+        record->state = DLLM_RECORD_CANCELLED;
+        dllm_team_add(&step->params->batch->unfinished, -1);
+    } else {
+        record->forwards++;
+    }
+}
+
+/** Lists the rows that a step of a sequence reads. */
+DLLM_RULE void dllm_step_list(const dllm_step *step)
+{
+    const dllm_decode_manner *manner = &step->params->manner;
+    int32_t total, found = 0;
+    const int32_t first = dllm_rows_before(step->params, step->sequence, &total);
+    int32_t row = first;
+    if (step->sequence == 0 && dllm_team_rank() == 0) dllm_count_forward(step->params, total);
+    const int32_t end = step->record->reads > 0 ? dllm_step_end(step) : 0;
+    for (int32_t base = dllm_step_begin(step); base < end; base += dllm_team_size()) {
+        const int32_t q = base + dllm_team_rank();
+        const int32_t is_read = q < end && (manner->edits || dllm_is_masked(step, q));
+        const int32_t place = dllm_team_place(is_read, &found);
+        if (is_read) dllm_fill_row(step, q, row + place);
+        row += found;
+    }
+    dllm_team_meet(); /* all have read the record */
+    if (dllm_team_rank() == 0) dllm_enter_step(step, first);
+}
+
+#endif
