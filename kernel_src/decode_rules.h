@@ -8,6 +8,8 @@
 #ifndef DLLM_DECODE_RULES_H
 #define DLLM_DECODE_RULES_H
 
+#include "rounding.h"
+
 #ifdef __CUDACC_RTC__
 #include "base.cuh"
 #define DLLM_RULE static __device__ __forceinline__
@@ -248,19 +250,6 @@ typedef struct dllm_key_row {
     float random;
     uint32_t unusable; /* flags that keep a row from being committed; 0: none */
 } dllm_key_row;
-
-/* Finite values alone: a NaN may leave as another number. */
-DLLM_RULE float dllm_nearest_bf16(float value)
-{
-    union {
-        float number;
-        uint32_t bits;
-    } view;
-    view.number = value;
-    view.bits += 0x7fffu + (view.bits >> 16 & 1u);
-    view.bits &= 0xffff0000u;
-    return view.number;
-}
 
 /** The key of a position whose row is usable. */
 DLLM_RULE float dllm_position_key(const dllm_key_rule *rule, const dllm_key_row *row)

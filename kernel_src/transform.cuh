@@ -11,6 +11,7 @@
 
 #include "base.cuh"
 #include "request.cuh"
+#include "rounding.h"
 #include "row_context.cuh"
 
 /* Column of element i, counted from that of element 0: runs of RUN columns, STEP apart. */
@@ -60,27 +61,9 @@ DLLM_DEVICE void tile_pick(float (&z)[N], int32_t first, int32_t column, Change 
     }
 }
 
-/* To the nearest bf16, ties to even. */
-DLLM_DEVICE float round_to_bf16(float z)
-{
-    const uint32_t bits = __float_as_uint(z);
-    return z == z ? __uint_as_float((bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u) : z;
-}
-
-/* To the nearest fp16, ties to even; from 65,520 on infinite. */
-DLLM_DEVICE float round_to_fp16(float z)
-{
-    const float size = fabsf(z);
-    const uint32_t bits = __float_as_uint(size);
-    float rounded = __uint_as_float((bits + 0xfffu + (bits >> 13 & 1)) & 0xffffe000u);
-    if (size < 0x1p-14f) rounded = (size + 0.5f) - 0.5f; /* the spacing of 0.5 is fp16's smallest */
-    if (size >= 65520.0f) rounded = infinity();
-    return z == z ? copysignf(rounded, z) : z;
-}
-
 DLLM_DEVICE float transform(float z, const dllm_row_inputs &inputs)
 {
-    if constexpr (has_rounding) z = rounds_to_bf16 ? round_to_bf16(z) : round_to_fp16(z);
+    if constexpr (has_rounding) z = rounds_to_bf16 ? dllm_nearest_bf16(z) : dllm_nearest_fp16(z);
     if constexpr (has_scale) z = __fmul_rn(inputs.scale, z);
     if constexpr (has_softcap) z = __fmul_rn(inputs.softcap, tanhf(z / inputs.softcap));
     return z;

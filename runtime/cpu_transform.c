@@ -6,52 +6,17 @@
  */
 #include "cpu_transform.h"
 
+#include "rounding.h"
+
 #include <math.h>
-#include <string.h>
-
-static uint32_t bits_of(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static float float_of(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* Nearest even by adding just less than half of the last place that stays, and one more if it is odd;
-   a carry runs into the exponent, up to infinity. */
-static float round_bf16(float z)
-{
-    const uint32_t bits = bits_of(z);
-    if (isnan(z)) return z;
-    return float_of((bits + 0x7fffU + (bits >> 16 & 1U)) & 0xffff0000U);
-}
-
-static float round_fp16(float z)
-{
-    const uint32_t magnitude = bits_of(fabsf(z));
-    const uint32_t smallest_normal = 0x38800000U; /* 2^-14 */
-    const uint32_t beyond = 0x47800000U;          /* 2^16: fp16 ends at 65,504 */
-    uint32_t rounded = (magnitude + 0xfffU + (magnitude >> 13 & 1U)) & ~0x1fffU;
-    if (isnan(z)) return z;
-    /* below, the last place is 2^-24: that of the numbers from 1/2 to 1 */
-    if (magnitude < smallest_normal) return copysignf((fabsf(z) + 0.5f) - 0.5f, z);
-    if (rounded >= beyond) rounded = bits_of(INFINITY);
-    return copysignf(float_of(rounded), z);
-}
 
 void dllm__cpu_transform(const dllm_cpu_transform *with, float *logits, int count, int64_t column)
 {
     const uint32_t transforms = with->transforms;
     for (int i = 0; transforms & DLLM_TRANSFORM_ROUND_BF16 && i < count; i++)
-        logits[i] = round_bf16(logits[i]);
+        logits[i] = dllm_nearest_bf16(logits[i]);
     for (int i = 0; transforms & DLLM_TRANSFORM_ROUND_FP16 && i < count; i++)
-        logits[i] = round_fp16(logits[i]);
+        logits[i] = dllm_nearest_fp16(logits[i]);
     for (int i = 0; transforms & DLLM_TRANSFORM_SCALE && i < count; i++)
         logits[i] *= with->scale;
     if (transforms & DLLM_TRANSFORM_SOFTCAP) with->vector->cap(logits, count, with->softcap);
