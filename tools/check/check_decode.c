@@ -30,6 +30,9 @@ static bool run_schedule(decode_checker *checker, const json_t *run, const json_
                                     .steps = (int32_t)field_number(run, "steps", 0),
                                     .masks = (int64_t)field_number(run, "masks", 0),
                                     .eps = (float)field_number(run, "eps", 0)};
+    if (schedule.dream < 0)
+        return DLLM_REFUSE(why, "rule \"%s\" is not offered",
+                           json_string_value(json_object_get(run, "rule")));
     if (schedule.steps > FIELD_LIST_MAX)
         return DLLM_REFUSE(why, "%d steps are above %d", schedule.steps, FIELD_LIST_MAX);
     if (dllm_decode_schedule(counts, fractions, &schedule) != DLLM_OK)
