@@ -30,6 +30,7 @@ struct dllm_decoder {
     void *hidden; /* (rows_max, depth) */
     void *weight; /* NULL where the mapped file is used */
     void *workspace;
+    size_t workspace_bytes;
     double begun_ms; /* when the trunk was left */
     dllm_decoder_report report;
     dllm_message message; /* the trunk's */
@@ -159,14 +160,17 @@ static bool allocate_all(dllm_decoder *decoder)
     device_memory *memory = &decoder->memory;
     const size_t rows = (size_t)decoder->rows_max;
     const size_t length = (size_t)decoder->length;
-    decoder->report.workspace_bytes = dllm_decode_workspace_bytes(decoder->decode);
+    decoder->workspace_bytes = dllm_decode_workspace_bytes(decoder->decode);
+    decoder->report.workspace_bytes =
+        decoder->workspace_bytes -
+        (size_t)decoder->options.decode.trace_max * sizeof(dllm_trace_record);
     decoder->report.logits_bytes = rows * (size_t)decoder->model->config.vocab * sizeof(float);
     decoder->ids = calloc(length, sizeof *decoder->ids);
     decoder->position = calloc(rows, sizeof *decoder->position);
     decoder->rows = malloc(rows * decoder->row_bytes);
     decoder->canvas = device_allocate(memory, length * sizeof *decoder->canvas);
     decoder->hidden = device_allocate(memory, rows * decoder->row_bytes);
-    decoder->workspace = device_allocate(memory, decoder->report.workspace_bytes);
+    decoder->workspace = device_allocate(memory, decoder->workspace_bytes);
     return decoder->ids && decoder->position && decoder->rows && decoder->canvas &&
            decoder->hidden && decoder->workspace;
 }
@@ -285,7 +289,7 @@ static dllm_status begin(dllm_decoder *decoder, const int32_t *ids, dllm_message
     buffers.hidden = decoder->hidden;
     buffers.weight = decoder->weight ? decoder->weight : decoder->model->head->data;
     buffers.workspace = decoder->workspace;
-    buffers.workspace_bytes = decoder->report.workspace_bytes;
+    buffers.workspace_bytes = decoder->workspace_bytes;
     const dllm_status status = dllm_decode_begin(decoder->decode, &buffers, sequence, 1, NULL);
     return status == DLLM_OK ? status : refuse(message, status, dllm_last_error());
 }

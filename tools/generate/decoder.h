@@ -35,7 +35,7 @@ typedef struct dllm_decoder_report {
     int64_t steps;
     int64_t rows;
     double ms;              /* beside the trunk */
-    size_t workspace_bytes; /* the temporary memory that was there */
+    size_t workspace_bytes; /* temporary memory, but for a trace */
     size_t logits_bytes;    /* what a block's logits take in fp32 */
 } dllm_decoder_report;
 

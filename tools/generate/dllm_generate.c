@@ -29,6 +29,7 @@ typedef struct generation {
     dllm_tokenizer *tokenizer;
     dllm_context *context;
     dllm_decoder *decoder;
+    FILE *trace;  /* NULL: not wanted, or written and closed */
     int32_t *ids; /* prompt, then what is generated */
     int64_t length;
     int64_t eos; /* what the sequence's list points to */
@@ -165,9 +166,19 @@ static bool write_text(generation *work)
 static bool write_trace(generation *work)
 {
     int64_t count = 0;
-    if (!work->options.trace) return true;
+    FILE *file = work->trace;
+    if (!file) return true;
     const dllm_trace_record *records = dllm_decoder_trace(work->decoder, &count, &work->message);
-    return records && dllm_trace_file_write(work->options.trace, records, count, &work->message);
+    if (!records) return false;
+    work->trace = NULL;
+    return dllm_trace_file_write(file, work->options.trace, records, count, &work->message);
+}
+
+static int open_trace(generation *work)
+{
+    if (!work->options.trace) return EXIT_DONE;
+    work->trace = dllm_trace_file_open(work->options.trace, &work->message);
+    return work->trace ? EXIT_DONE : EXIT_FAILED;
 }
 
 static void write_report(const generation *work)
@@ -187,6 +198,7 @@ static int run(generation *work)
     int code = open_device(work);
     work->live = dllm_canvas_possible();
     if (code == EXIT_DONE) code = make_decoder(work);
+    if (code == EXIT_DONE) code = open_trace(work);
     if (code == EXIT_DONE) code = decode(work);
     if (code != EXIT_DONE) return code;
     if (!write_text(work) || !write_trace(work)) return EXIT_FAILED;
@@ -204,6 +216,7 @@ int main(int count, char **arguments)
     if (work.options.help) return fputs(dllm_generate_help, stdout) < 0 ? EXIT_FAILED : EXIT_DONE;
     const int code = run(&work);
     if (code != EXIT_DONE) (void)fprintf(stderr, "dllm-generate: %s\n", work.message.text);
+    if (work.trace) (void)fclose(work.trace);
     dllm_decoder_destroy(work.decoder);
     dllm_context_destroy(work.context);
     dllm_tokenizer_close(work.tokenizer);

@@ -21,9 +21,13 @@ const char dllm_generate_help[] =
     "\n"
     "  --model DIR         folder with config.json, model.safetensors (LLaDA layout), vocab.txt\n"
     "  --prompt TEXT       the text to continue\n"
-    "  --gen-length N      tokens to add (default 64)\n"
-    "  --block-length N    tokens of a block, blocks fill from left to right; divides gen-length\n"
-    "                      (default 32, or gen-length if that is less)\n"
+    "  --gen-length N      tokens to add (default 64); presets whose blocks lie on a grid from "
+    "the\n"
+    "                      first position (llada2, sdar ...) fill the last block\n"
+    "  --block-length N    tokens of a block, blocks fill from left to right; elsewhere it "
+    "divides\n"
+    "                      gen-length (default: the preset's, else 32, at most gen-length; dream:\n"
+    "                      gen-length)\n"
     "  --steps N           forwards in all, where a schedule counts them; the number of blocks\n"
     "                      divides it (default gen-length: one token a step)\n"
     "  --preset NAME       how to decode (default llada):\n"
@@ -39,7 +43,8 @@ const char dllm_generate_help[] =
     "                        sequential     the leftmost\n"
     "                        entropy_bound  in order, while their entropies are within --gamma\n"
     "                        hierarchy      the surest of each run of masks, and all above\n"
-    "  --threshold X       confidence to exceed\n"
+    "  --threshold X       confidence to exceed (default: the preset's; a --rule that looks at it\n"
+    "                      wants it where the preset has none; so with the next two)\n"
     "  --factor X          of the rule factor\n"
     "  --gamma X           of the rule entropy_bound, in nats\n"
     "  --temperature T     of the draw; 0 takes the likeliest token (default: the preset's)\n"
@@ -48,7 +53,8 @@ const char dllm_generate_help[] =
     "  --top-p X           draw among the likeliest that hold X together\n"
     "  --eos RULE          when the model's end of sequence ends the text: never, gap_closed,\n"
     "                      after_block, fill or step (default: the preset's)\n"
-    "  --trace FILE        write every change, a JSON object a line: step, position, ids, key\n"
+    "  --trace FILE        write every change, a JSON object a line: step, position, old and new\n"
+    "                      id, key; and every step: rows read, committed, masks left, gap\n"
     "  --device WHERE      where the head runs: cpu, cuda or cuda:N (default cpu)\n"
     "  --family NAME       kernel family of the head (default: the library chooses)\n"
     "  --threads N         threads on the CPU (default: every processor of this process)\n"
@@ -217,6 +223,29 @@ static bool find_word(int *out, const char *option, const char *word, const char
     return DLLM_REFUSE(message, "--%s %s is none of those that --help lists", option, word);
 }
 
+/* A rule in place of the preset's would go by 0 where neither has its number: all at once. */
+static bool has_number(const dllm_generate_options *out, const request *asked, int rule,
+                       dllm_message *message)
+{
+    const dllm_selection *selection = &out->sequence.selection;
+    const struct {
+        int rule;
+        const char *option;
+        float asked, preset;
+    } wanted[] = {
+        {DLLM_SELECTION_THRESHOLD, "threshold", asked->numbers[0], selection->threshold},
+        {DLLM_SELECTION_DYNAMIC, "threshold", asked->numbers[0], selection->threshold},
+        {DLLM_SELECTION_HIERARCHY, "threshold", asked->numbers[0], selection->threshold},
+        {DLLM_SELECTION_FACTOR, "factor", asked->numbers[1], selection->factor},
+        {DLLM_SELECTION_ENTROPY_BOUND, "gamma", asked->numbers[2], selection->gamma},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        if (wanted[i].rule == rule && isnan(wanted[i].asked) && wanted[i].preset == 0.0f)
+            return DLLM_REFUSE(message, "--rule %s wants --%s, preset %s has none", asked->rule,
+                               wanted[i].option, asked->preset);
+    return true;
+}
+
 static bool apply_rule(dllm_generate_options *out, const request *asked, dllm_message *message)
 {
     static const char *const rules[] = {"top_k",      "threshold",     "factor",    "dynamic",
@@ -232,12 +261,16 @@ static bool apply_rule(dllm_generate_options *out, const request *asked, dllm_me
     if (!counts) out->sequence.schedule = DLLM_SCHEDULED_NONE;
     out->decode.key =
         rule == DLLM_SELECTION_ENTROPY_BOUND ? DLLM_KEY_NEG_ENTROPY : DLLM_KEY_CONFIDENCE;
-    return true;
+    return has_number(out, asked, rule, message);
 }
 
-static void apply_numbers(dllm_generate_options *out, const request *asked)
+static bool apply_numbers(dllm_generate_options *out, const request *asked, dllm_message *message)
 {
     dllm_sequence *sequence = &out->sequence;
+    const bool filters = asked->top_k > 0 || !isnan(asked->numbers[4]);
+    if (filters && !out->decode.tempered)
+        return DLLM_REFUSE(message, "--%s wants a preset that filters, %s does not",
+                           asked->top_k > 0 ? "top-k" : "top-p", asked->preset);
     float *const places[] = {&sequence->selection.threshold, &sequence->selection.factor,
                              &sequence->selection.gamma, &sequence->filter.temperature,
                              &sequence->filter.top_p};
@@ -247,6 +280,7 @@ static void apply_numbers(dllm_generate_options *out, const request *asked)
     sequence->seed = (uint64_t)asked->seed;
     out->decode.draws = sequence->filter.temperature > 0;
     if (sequence->filter.top_k > 0 || sequence->filter.top_p < 1) out->decode.head.candidates = 64;
+    return true;
 }
 
 /* Lengths and steps, where the preset leaves them open. */
@@ -278,7 +312,7 @@ static bool apply(dllm_generate_options *out, const request *asked, dllm_message
     if (!apply_rule(out, asked, message)) return false;
     if (asked->eos && !find_word(&eos, "eos", asked->eos, rules, message)) return false;
     if (asked->eos) out->sequence.eos_rule = (dllm_eos_rule)eos;
-    apply_numbers(out, asked);
+    if (!apply_numbers(out, asked, message)) return false;
     apply_lengths(out, asked);
     return true;
 }

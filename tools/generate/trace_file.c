@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* A number as JSON has it: an infinite one is null. */
@@ -31,11 +30,16 @@ static bool write_record(FILE *file, const dllm_trace_record *record)
            write_number(file, "key", record->key);
 }
 
-bool dllm_trace_file_write(const char *path, const dllm_trace_record *records, int64_t count,
-                           dllm_message *message)
+FILE *dllm_trace_file_open(const char *path, dllm_message *message)
 {
     FILE *file = fopen(path, "we");
-    if (!file) return DLLM_REFUSE(message, "%s: %s", path, strerror(errno));
+    if (!file) dllm_message_set(message, "%s: %s", path, strerror(errno));
+    return file;
+}
+
+bool dllm_trace_file_write(FILE *file, const char *path, const dllm_trace_record *records,
+                           int64_t count, dllm_message *message)
+{
     bool written = true;
     for (int64_t i = 0; written && i < count; i++)
         written = write_record(file, &records[i]);

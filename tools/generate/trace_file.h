@@ -10,8 +10,13 @@
 #include "dllm.h"
 #include "message.h"
 
-/** Writes records to a file. False with a message when it cannot be written whole. */
-bool dllm_trace_file_write(const char *path, const dllm_trace_record *records, int64_t count,
-                           dllm_message *message);
+#include <stdio.h>
+
+/** Opens a file to write to, before there is work that would be lost; NULL with a message. */
+FILE *dllm_trace_file_open(const char *path, dllm_message *message);
+
+/** Writes records to it and closes it. False with a message when it cannot be written whole. */
+bool dllm_trace_file_write(FILE *file, const char *path, const dllm_trace_record *records,
+                           int64_t count, dllm_message *message);
 
 #endif
