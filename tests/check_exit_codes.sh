@@ -60,6 +60,7 @@ sed 's/6, 7, 8, 9, 10, 11\], "forwards": 4/6, 7, 8, 9, 10, 12], "forwards": 4/' 
 expect 2 '^FAIL factor_loop: run 0: final ' decode "$folder/ended.json"
 expect 2 '^FAIL one: run 0: status no_progress, wanted done$' decode "$folder/stalled.json"
 expect 2 '^FAIL one: run 0: selected \[0\], wanted \[1\]$' decode "$folder/chosen.json"
+expect 1 'no list "cases" whose members have id and kind' decode "$cases"
 expect 1 '--tier "D" is not A, B or C' decode "$cases" --tier D
 expect 1 'no case file is given' rows
 expect 1 'option "--fast" is not ' rows "$cases" --fast

@@ -202,13 +202,17 @@ static const struct kind *find_kind(const json_t *from)
     return NULL;
 }
 
-static bool has_guidance(const json_t *runs)
+/* What a case asks for that the library does not offer; NULL: nothing. */
+static const char *find_lack(const json_t *from)
 {
+    const json_t *runs = json_object_get(from, "runs");
+    const char *rule = json_string_value(json_object_get(json_object_get(from, "common"), "rule"));
+    if (rule && strcmp(rule, "dllm_linear") == 0) return "schedule dllm_linear";
     for (size_t i = 0; i < json_array_size(runs); i++)
         if (json_object_get(json_array_get(runs, i), "uncond") ||
             field_number(json_array_get(runs, i), "cfg_scale", 0) > 0)
-            return true;
-    return false;
+            return "guidance";
+    return NULL;
 }
 
 bool decode_checker_open(decode_checker *out, int device, dllm_message *message)
@@ -237,8 +241,8 @@ check_verdict decode_checker_run(decode_checker *checker, const json_t *from, dl
         dllm_message_set(why, "tier %s", tier);
         return CHECK_SKIP;
     }
-    if (has_guidance(runs)) {
-        dllm_message_set(why, "guidance");
+    if (find_lack(from)) {
+        dllm_message_set(why, "%s", find_lack(from));
         return CHECK_SKIP;
     }
     if (!kind) {

@@ -186,6 +186,15 @@ static int run_decode_cases(decode_checker *checker, const json_t *cases)
     return tell_counts(counts);
 }
 
+static bool have_kinds(const json_t *cases)
+{
+    for (size_t i = 0; i < json_array_size(cases); i++)
+        if (!json_is_string(json_object_get(json_array_get(cases, i), "kind")) ||
+            !json_is_string(json_object_get(json_array_get(cases, i), "id")))
+            return false;
+    return true;
+}
+
 static int check_decode(const check_options *options)
 {
     dllm_message message;
@@ -194,9 +203,9 @@ static int check_decode(const check_options *options)
     int status = EXIT_NO_DEVICE;
     json_t *file = json_load_file(options->file, 0, &error);
     const json_t *cases = json_object_get(file, "cases");
-    if (!json_is_array(cases)) {
+    if (!json_is_array(cases) || !have_kinds(cases)) {
         (void)fprintf(stderr, "dllm-check: %s: %s\n", options->file,
-                      file ? "no list \"cases\"" : error.text);
+                      file ? "no list \"cases\" whose members have id and kind" : error.text);
         json_decref(file);
         return EXIT_USAGE;
     }
