@@ -260,11 +260,10 @@ static void try_compile(findings *found, dllm_compiler *compiler)
 
 static void look_at_variables(findings *found)
 {
-    static const char *const names[] = {"DLLM_CACHE_DIR",  "DLLM_SYSTEM_CACHE_PATH",
-                                        "DLLM_JIT",        "DLLM_NVRTC",
-                                        "DLLM_KERNEL_DIR", "DLLM_LOG",
-                                        "XDG_CACHE_HOME",  "HOME",
-                                        "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"};
+    static const char *const names[] = {
+        "DLLM_CACHE_DIR",  "DLLM_SYSTEM_CACHE_PATH", "DLLM_CACHE_MAX", "DLLM_CAPTURE",   "DLLM_JIT",
+        "DLLM_NVRTC",      "DLLM_KERNEL_DIR",        "DLLM_LOG",       "XDG_CACHE_HOME", "HOME",
+        "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"};
     json_t *section = json_object();
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = getenv(names[i]);

@@ -1,7 +1,8 @@
 """The last step of language-model inference, without the logits: libdllm from Python.
 
     from dllm_kernels import fused_head
-    token, lse, confidence = fused_head(hidden, weight)[:3]
+    answer = fused_head(hidden, weight)
+    answer.argmax, answer.lse, answer.confidence
 
 Arrays are torch tensors on a GPU or the CPU, NumPy arrays, or anything with DLPack or
 __cuda_array_interface__ (which comes back as torch tensors). Work on a GPU is enqueued on torch's
@@ -10,13 +11,14 @@ is, exactly, is docs/numerics.md; errors carry the library's own message.
 """
 
 from ._calls import fused_head, fused_sampler, merge_states
-from ._fields import HeadOutput
+from ._fields import HeadOutput, RowOptions
 from ._library import DllmError, InvalidArgument, version
 
 __all__ = [
     "DllmError",
     "HeadOutput",
     "InvalidArgument",
+    "RowOptions",
     "fused_head",
     "fused_sampler",
     "merge_states",

@@ -48,7 +48,8 @@ def fused_head(
 
     hidden     (source_rows, depth) bfloat16, float16 or float32; rows may be strided
     weight     (vocab, depth) the head's weight, likewise
-    row_index  (rows) int32 or int64: the hidden row of each row; None = all in order
+    row_index  (rows) int32 or int64: the hidden row of each row; None = all in order. One outside
+               the source gives id 0, NaN and, with the output "flags", DLLM_FLAG_ROW
     outputs    names of HeadOutput's fields, and "candidates"
     ids        "int64" or "int32", the type of every id
     options    those of RowOptions
@@ -90,7 +91,8 @@ def merge_states(
 ) -> HeadOutput:
     """The statistics of whole rows from the states of vocabulary shards.
 
-    states   (shards, rows, bytes) uint8: HeadOutput.state of every shard, in any order
+    states   (shards, rows, bytes) uint8, in any order: HeadOutput.state of every shard, what a
+             call with partial_state=True and its vocab_offset returns
     vocab    ids of the whole vocabulary
     outputs  those that the shards were asked for, or less
     options  tempered, temperature, candidates: those of the shards; family
