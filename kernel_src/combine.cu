@@ -25,6 +25,8 @@
 constexpr bool writes_state = outputs == DLLM_STATE_OUTPUT;
 constexpr int block_rows = 4;
 constexpr int block_threads = block_rows * warp_lanes;
+/* left to itself the compiler takes too few, and spills */
+constexpr bool wants_registers = has_candidates || (writes_state && has_draw);
 
 /* Four states are asked for before the first is merged: one wait for memory in place of four. */
 DLLM_DEVICE row_state merge_splits(const dllm_combine_params &params, int64_t row,
@@ -108,7 +110,7 @@ DLLM_DEVICE void export_state(const Params &params, int64_t row, const row_state
     store_shard(to.state + row * to.state_bytes, out);
 }
 
-extern "C" __global__ void __launch_bounds__(block_threads, has_candidates ? 4 : 0)
+extern "C" __global__ void __launch_bounds__(block_threads, wants_registers ? 4 : 0)
     combine(const __grid_constant__ dllm_combine_params params)
 {
     griddepcontrol_wait();

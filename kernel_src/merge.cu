@@ -30,7 +30,7 @@ DLLM_DEVICE void flag_bits(row_result<int64_t> &result, uint32_t bits)
     }
 }
 
-extern "C" __global__ void __launch_bounds__(block_threads)
+extern "C" __global__ void __launch_bounds__(block_threads, has_candidates ? 4 : 0)
     merge(const __grid_constant__ dllm_merge_params params)
 {
     const int64_t row = static_cast<int64_t>(blockIdx.x) * block_rows + threadIdx.x / warp_lanes;

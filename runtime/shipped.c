@@ -66,12 +66,32 @@ static const struct {
     {DLLM_OUT_CANDIDATES, 0, 0},
 };
 
+/* What a vocabulary in shards ends with: states out of each, and rows from them in each id type. */
+static void append_shards(dllm_kernel_list *list, const dllm_device *device, dllm_problem problem)
+{
+    dllm_kernel_spec spec;
+    for (int id_type = DLLM_INT32; id_type <= DLLM_INT64; id_type++) {
+        problem.id_type = (dllm_id_type)id_type;
+        problem.behaviour = DLLM_PARTIAL_STATE;
+        dllm__combine_spec(&spec, &problem);
+        memcpy(spec.arch, device->arch, sizeof spec.arch);
+        append(list, &spec);
+        dllm_problem merge = problem;
+        merge.operation = DLLM_OPERATION_MERGE;
+        merge.behaviour = 0;
+        merge.inputs &= DLLM_IN_TEMPERATURE;
+        append_problem(list, device, &merge);
+    }
+}
+
 /* Of heads and logits as models have them: one type of 16 bits, rows aligned. */
 static void append_requests(dllm_kernel_list *list, const dllm_device *device, dllm_problem problem)
 {
     if (problem.hidden_type != problem.weight_type || problem.hidden_type == DLLM_FP32 ||
         problem.alignment_bytes != 16)
         return;
+    problem.outputs = PLAIN;
+    append_shards(list, device, problem);
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         problem.operation = DLLM_OPERATION_HEAD;
         problem.outputs = PLAIN | requests[i].outputs;
@@ -79,6 +99,7 @@ static void append_requests(dllm_kernel_list *list, const dllm_device *device, d
         problem.temperature = requests[i].temperature;
         problem.candidates = requests[i].outputs & DLLM_OUT_CANDIDATES ? LIST : 0;
         append_buckets(list, device, problem);
+        append_shards(list, device, problem);
         problem.operation = DLLM_OPERATION_SAMPLER;
         append_buckets(list, device, problem);
     }
