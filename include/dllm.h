@@ -696,7 +696,8 @@ typedef struct dllm_merge_buffers {
 /**
  * Merges the states of each row and finishes it, as one call over the whole vocabulary would have:
  * ids, max, second and flags exactly, from equal logits, the rest within docs/numerics.md 15.
- * Shards may be of any sizes and in any order, also neutral; equal order gives equal bits.
+ * Shards may be of any sizes and in any order, also neutral; equal order gives equal bits. States
+ * are taken as a run wrote them: an id that stands in one is passed on unchecked.
  * Limits, status, owner and threads as dllm_head_run.
  */
 DLLM_API dllm_status dllm_merge_run(const dllm_plan *plan, const dllm_merge_buffers *buffers,
@@ -832,7 +833,7 @@ typedef struct dllm_schedule {
     size_t struct_size;
     int32_t dream; /* 0: even shares; 1: Dream's, of what is left, from eps */
     int32_t steps; /* >= 1 */
-    int64_t masks; /* at block entry, >= 0 */
+    int64_t masks; /* at block entry, 0 .. 2^24 */
     float eps;     /* Dream: 0 < eps < 1 */
 } dllm_schedule;
 
@@ -1171,7 +1172,9 @@ typedef struct dllm_decode_buffers {
  * where an end-of-sequence rule fills it.
  * sequences  (count) on the host; 1 .. sequences_max
  * Status     DLLM_INVALID_ARGUMENT  a length does not divide, a number is not finite, a pointer is
- *                                   missing; the message names sequence, value and rule
+ *                                   missing, a block might never be done: a count of 0, or a mask
+ *                                   that may be chosen, without a limit on steps; the message
+ *                                   names sequence, value and rule
  * Threads    one run of a decode at a time; asynchronous on stream
  */
 DLLM_API dllm_status dllm_decode_begin(dllm_decode *decode, const dllm_decode_buffers *buffers,
@@ -1190,7 +1193,10 @@ DLLM_API dllm_status dllm_decode_step(dllm_decode *decode, dllm_stream stream);
  */
 DLLM_API dllm_status dllm_decode_block(dllm_decode *decode, dllm_stream stream);
 
-/** Steps until no sequence is unfinished. Status as dllm_decode_block. */
+/**
+ * Steps until no sequence is unfinished. Status as dllm_decode_block. Where the trunk refused, its
+ * step has changed no canvas and sequences stay as they were: a further call asks the trunk again.
+ */
 DLLM_API dllm_status dllm_decode_run(dllm_decode *decode, dllm_stream stream);
 
 /** Asks a run to end before its next step; from any thread, while the decode exists. */

@@ -106,19 +106,26 @@ static dllm_status check_buffers(const dllm_decode *decode, const dllm_decode_bu
     const struct {
         const char *name;
         const void *pointer;
+        unsigned element_bytes;
         bool wanted;
     } pointers[] = {
-        {"canvas", buffers->canvas, true},
-        {"weight", buffers->weight, true},
-        {"bias", buffers->bias, decode->head.inputs & DLLM_IN_BIAS},
-        {"suppress", buffers->suppress, buffers->suppress_count > 0},
-        {"noise", buffers->noise, has_noise},
-        {"position_noise", buffers->position_noise, has_noise},
-        {"workspace", buffers->workspace, true},
+        {"canvas", buffers->canvas, decode->options.id_type == DLLM_INT64 ? 8 : 4, true},
+        {"weight", buffers->weight, 1, true},
+        {"bias", buffers->bias, 4, decode->head.inputs & DLLM_IN_BIAS},
+        {"suppress", buffers->suppress, 8, buffers->suppress_count > 0},
+        {"noise", buffers->noise, 4, has_noise},
+        {"position_noise", buffers->position_noise, 4, has_noise},
+        {"workspace", buffers->workspace, 1, true},
     };
-    for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++)
-        if (pointers[i].wanted && !pointers[i].pointer)
+    for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++) {
+        if (!pointers[i].wanted) continue;
+        if (!pointers[i].pointer)
             return dllm__fail(DLLM_INVALID_ARGUMENT, "%s is NULL", pointers[i].name);
+        if ((uintptr_t)pointers[i].pointer % pointers[i].element_bytes)
+            return dllm__fail(DLLM_INVALID_ARGUMENT,
+                              "%s at %p is not aligned to its elements of %u bytes",
+                              pointers[i].name, pointers[i].pointer, pointers[i].element_bytes);
+    }
     if (!has_noise && (buffers->noise || buffers->position_noise))
         return dllm__fail(DLLM_INVALID_ARGUMENT, "noise is given, but the loop was not prepared "
                                                  "for that input");
@@ -128,6 +135,15 @@ static dllm_status check_buffers(const dllm_decode *decode, const dllm_decode_bu
         return dllm__fail(DLLM_INVALID_ARGUMENT, "workspace_bytes %zu is below the loop's %zu",
                           buffers->workspace_bytes, decode->workspace_bytes);
     return DLLM_OK;
+}
+
+/* What a step would say of the head's buffers; without `hidden`, which the trunk may bring, nothing. */
+static dllm_status check_head(const dllm_decode *decode)
+{
+    dllm_row_call call;
+    if (!decode->buffers.hidden) return DLLM_OK;
+    return dllm__head_call(&call, &decode->plan->problem, decode->plan->workspace_bytes,
+                           &decode->buffers);
 }
 
 /* Rules and records of the sequences, on the host; batch->unfinished counts them. */
@@ -194,6 +210,7 @@ dllm_status dllm_decode_begin(dllm_decode *decode, const dllm_decode_buffers *bu
     dllm__decode_lay_out(decode, &given);
     decode->buffers.hidden = given.hidden;
     take_suppressed(decode, &given);
+    DLLM_TRY(check_head(decode));
     DLLM_TRY(write_run(decode, &batch, stream));
     DLLM_TRY(decode->stages->start(decode, stream));
     decode->has_begun = true;

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { EOS_MAX = 64, STEPS_MAX = 1 << 20 };
+enum { EOS_MAX = 64, STEPS_MAX = 1 << 20, MASKS_MAX = 1 << 24 /* fp32 counts so far */ };
 
 _Static_assert((int)DLLM_SELECTION_COINS == (int)DLLM_SELECT_COINS &&
                    (int)DLLM_SELECTION_TOP_K == (int)DLLM_SELECT_TOP_K,
@@ -153,7 +153,7 @@ dllm_status dllm_decode_schedule(int64_t *counts, float *fractions, const dllm_s
     dllm__clear_error();
     DLLM_TRY(dllm__take_struct(&wanted, sizeof wanted, schedule, "schedule"));
     DLLM_TRY(dllm__check_range("steps", wanted.steps, 1, STEPS_MAX));
-    DLLM_TRY(dllm__check_range("masks", wanted.masks, 0, INT32_MAX));
+    DLLM_TRY(dllm__check_range("masks", wanted.masks, 0, MASKS_MAX));
     if (!counts) return dllm__fail(DLLM_INVALID_ARGUMENT, "counts is NULL");
     if (wanted.dream && !(wanted.eps > 0.0f && wanted.eps < 1.0f))
         return dllm__fail(DLLM_INVALID_ARGUMENT, "eps %g is not between 0 and 1",

@@ -69,13 +69,36 @@ static dllm_status take_steps(int32_t *out, const reader *from)
                           "sequence %lld: steps %d, steps_per_block %d: a schedule wants one",
                           (long long)from->number, given->steps, given->steps_per_block);
     *out = given->steps_per_block;
-    if (given->steps == 0 || blocks == 0) return DLLM_OK;
-    if (from->decode->options.aligned_blocks || given->steps % blocks != 0)
+    if (given->steps == 0) return DLLM_OK;
+    if (from->decode->options.aligned_blocks)
+        return dllm__fail(DLLM_INVALID_ARGUMENT,
+                          "sequence %lld: steps %d with aligned blocks, which want steps_per_block",
+                          (long long)from->number, given->steps);
+    *out = given->steps;
+    if (blocks == 0) return DLLM_OK;
+    if (given->steps % blocks != 0)
         return dllm__fail(DLLM_INVALID_ARGUMENT,
                           "sequence %lld: %lld blocks do not divide steps %d",
                           (long long)from->number, (long long)blocks, given->steps);
     *out = (int32_t)(given->steps / blocks);
     return DLLM_OK;
+}
+
+/* A rule that may commit nothing for ever, in a block without a limit on its forwards. */
+static dllm_status check_progress(const reader *from, int32_t steps)
+{
+    const dllm_sequence *given = &from->given;
+    const dllm_select_rule rule = dllm__selection_rule(&given->selection);
+    if (steps > 0 || from->length == given->prompt || dllm_is_data_driven(&rule)) return DLLM_OK;
+    if (rule.name != DLLM_SELECT_COINS && rule.count < 1)
+        return dllm__fail(DLLM_INVALID_ARGUMENT,
+                          "sequence %lld: count %d commits nothing, and neither schedule nor steps "
+                          "are given",
+                          (long long)from->number, rule.count);
+    if (from->decode->options.mask_rule != DLLM_MASK_ALLOW) return DLLM_OK;
+    return dllm__fail(DLLM_INVALID_ARGUMENT,
+                      "sequence %lld: a mask that may be chosen wants steps or steps_per_block",
+                      (long long)from->number);
 }
 
 /* ---- numbers ------------------------------------------------------------------------------ */
@@ -145,6 +168,19 @@ static dllm_status check_abilities(const reader *from)
     return DLLM_OK;
 }
 
+/* An end that every masked position would be. */
+static dllm_status check_ends(const reader *from)
+{
+    const dllm_sequence *given = &from->given;
+    const int64_t mask = from->decode->manner.mask_id;
+    for (int32_t i = 0; given->eos && i < given->eos_count; i++)
+        if (given->eos[i] == mask)
+            return dllm__fail(DLLM_INVALID_ARGUMENT,
+                              "sequence %lld: %lld is an end of sequence and the mask",
+                              (long long)from->number, (long long)mask);
+    return DLLM_OK;
+}
+
 static dllm_status check_rest(const reader *from)
 {
     const dllm_sequence *given = &from->given;
@@ -157,6 +193,7 @@ static dllm_status check_rest(const reader *from)
     DLLM_TRY(check(from, "max_post_steps", given->max_post_steps, 0, STEPS_MAX));
     DLLM_TRY(check(from, "eos_rule", (int64_t)given->eos_rule, 0, DLLM_END_STEP));
     DLLM_TRY(check(from, "eos_count", given->eos_count, 0, DLLM_EOS_IDS_MAX));
+    DLLM_TRY(check_ends(from));
     return check(from, "fill_id", given->fill_id, -1, vocab - 1);
 }
 
@@ -210,6 +247,7 @@ dllm_status dllm__decode_take_sequence(dllm_sequence_rules *out, const dllm_deco
     DLLM_TRY(check_rest(&from));
     DLLM_TRY(check_numbers(&from));
     DLLM_TRY(check_abilities(&from));
+    DLLM_TRY(check_progress(&from, steps));
     fill_rules(out, &from, steps);
     return DLLM_OK;
 }

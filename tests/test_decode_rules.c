@@ -95,6 +95,18 @@ START_TEST(every_schedule_commits_all_masks)
 }
 END_TEST
 
+START_TEST(refuses_more_masks_than_fp32_counts)
+{
+    int64_t count = 0;
+    dllm_schedule schedule = {sizeof schedule, 1, 1, 1 << 24, 1e-3f};
+    ck_assert_int_eq(dllm_decode_schedule(&count, NULL, &schedule), DLLM_OK);
+    ck_assert_int_eq(count, 1 << 24);
+    schedule.masks++;
+    ck_assert_int_eq(dllm_decode_schedule(&count, NULL, &schedule), DLLM_INVALID_ARGUMENT);
+    ck_assert_str_eq(dllm_last_error(), "masks 16777217 is outside 0 .. 16777216");
+}
+END_TEST
+
 START_TEST(a_filter_says_when_the_list_ends_before_it)
 {
     const float logits[] = {2, 1, 0};
@@ -130,6 +142,7 @@ int main(void)
     tcase_add_test(tests, what_is_not_usable_is_never_chosen);
     tcase_add_test(tests, selection_refuses_bad_arguments);
     tcase_add_test(tests, every_schedule_commits_all_masks);
+    tcase_add_test(tests, refuses_more_masks_than_fp32_counts);
     tcase_add_test(tests, a_filter_says_when_the_list_ends_before_it);
     tcase_add_test(tests, a_row_outside_the_window_is_an_error);
     suite_add_tcase(suite, tests);
