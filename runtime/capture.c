@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LINE_BYTES = 256 };
@@ -37,11 +38,35 @@ static bool has_line(FILE *file, const char *line)
     return false;
 }
 
+/* Does text stand behind the file's last line end? A line must not be glued to it. */
+static bool is_torn(FILE *file)
+{
+    return fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n';
+}
+
 /* Other processes may be at it: looking and adding are one step. */
 static bool add_line(FILE *file, const char *line)
 {
     if (flock(fileno(file), LOCK_EX) != 0) return false;
-    return has_line(file, line) || (fputs(line, file) >= 0 && fflush(file) == 0);
+    if (has_line(file, line)) return true;
+    const char *before = is_torn(file) ? "\n" : "";
+    if (fseek(file, 0, SEEK_END) != 0) return false; /* between reading and writing */
+    return fprintf(file, "%s%s", before, line) >= 0 && fflush(file) == 0;
+}
+
+/* A device may have no end to look for lines in. */
+static FILE *open_file(const char *path)
+{
+    struct stat facts;
+    const int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (fd < 0) return NULL;
+    errno = EINVAL;
+    const bool is_regular = fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+    FILE *file = is_regular ? fdopen(fd, "a+") : NULL;
+    const int error = errno;
+    if (!file) (void)close(fd);
+    errno = error;
+    return file;
 }
 
 void dllm__capture(const dllm_problem *problem, const dllm_log *log)
@@ -50,14 +75,10 @@ void dllm__capture(const dllm_problem *problem, const dllm_log *log)
     const char *path = secure_getenv("DLLM_CAPTURE");
     if (!path || !*path || problem->operation == DLLM_OPERATION_MERGE) return;
     make_line(line, problem);
-    const int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
-    FILE *file = fd >= 0 ? fdopen(fd, "a+") : NULL;
+    FILE *file = open_file(path);
     const bool added = file && add_line(file, line);
     const int error = errno;
-    if (file)
-        (void)fclose(file);
-    else if (fd >= 0)
-        (void)close(fd);
+    if (file) (void)fclose(file);
     if (!added)
         dllm__log(log, "problem not noted in DLLM_CAPTURE %.200s: %s", path, strerror(error));
 }

@@ -99,6 +99,26 @@ START_TEST(a_file_that_cannot_be_written_costs_a_line)
 }
 END_TEST
 
+START_TEST(a_line_is_not_glued_to_a_torn_one)
+{
+    FILE *file = fopen(path, "we");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs("# half a line", file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+    capture(8);
+    check_file("# half a line\n" LINE("8"));
+}
+END_TEST
+
+START_TEST(what_is_no_file_costs_a_line)
+{
+    ck_assert_int_eq(setenv("DLLM_CAPTURE", "/dev/zero", 1), 0);
+    capture(8);
+    ck_assert_int_eq(fixture.lines, 1);
+    ck_assert_ptr_nonnull(strstr(fixture.last_line, "/dev/zero: Invalid argument"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("capture");
@@ -108,6 +128,8 @@ int main(void)
     tcase_add_test(lines, many_processes_note_it_once);
     tcase_add_test(lines, without_the_variable_nothing_is_written);
     tcase_add_test(lines, a_file_that_cannot_be_written_costs_a_line);
+    tcase_add_test(lines, a_line_is_not_glued_to_a_torn_one);
+    tcase_add_test(lines, what_is_no_file_costs_a_line);
     suite_add_tcase(suite, lines);
     return check_suite_run(suite);
 }
