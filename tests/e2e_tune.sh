@@ -161,6 +161,21 @@ check 'import nothing' 1 "$tune" import
 check 'merge one' 1 "$tune" merge "$work/pack" -o "$work/both"
 check 'export nowhere' 2 "$tune" export -o /no/such/folder/pack
 has err 'No such file'
+mkfifo "$work/pipe"
+cat "$work/pipe" >"$work/piped" &
+check 'export into a pipe' 0 "$tune" export -o "$work/pipe"
+wait $!
+[ -p "$work/pipe" ] || complain 'the pipe is no pipe any more'
+cmp -s "$work/all" "$work/piped" || complain 'the pack did not go through the pipe'
+: >"$work/behind"
+ln -s behind "$work/link"
+check 'export through a link' 0 "$tune" export -o "$work/link"
+[ -L "$work/link" ] || complain 'the link is no link any more'
+cmp -s "$work/all" "$work/behind" || complain 'the pack did not go through the link'
+check 'shapes of a folder' 1 "$tune" tune --shapes "$work"
+has err 'Is a directory'
+check 'shapes of an empty file' 1 "$tune" tune --shapes /dev/null
+has err '/dev/null names no problem'
 
 # ---- how much there is, and less of it
 check 'stat' 0 "$tune" stat

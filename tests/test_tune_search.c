@@ -230,7 +230,7 @@ static const struct {
     {"head vocab 4096 depth 64 hidden_type fp8\n", "no number or type"},
     {"tail vocab 4096\n", "tail is not head or sampler"},
     {"\n\nsampler vocab 0\n", "line 3"},
-    {"# nothing\n", "needs --set"},
+    {"# nothing\n", "/shapes names no problem"},
 };
 
 START_TEST(a_bad_line_is_named)

@@ -35,20 +35,37 @@ static unsigned char *read_file(size_t *bytes, const char *path)
     return content;
 }
 
+static bool write_to(const char *path, const char *mode, const void *bytes, size_t size)
+{
+    FILE *file = fopen(path, mode);
+    const bool written = file && fwrite(bytes, 1, size, file) == size;
+    return file && fclose(file) == 0 && written;
+}
+
 /* Under another name first, so that a pack is there whole or not at all. */
-static int write_file(const char *path, const void *bytes, size_t size)
+static bool replace_file(const char *path, const void *bytes, size_t size)
 {
     char temporary[PATH_MAX];
     if (snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid()) >=
-        (int)sizeof temporary)
-        return tune_fail(TUNE_SOME_FAILED, "the path %s is too long", path);
-    FILE *file = fopen(temporary, "wxe");
-    bool written = file && fwrite(bytes, 1, size, file) == size;
-    if (file) written = fclose(file) == 0 && written;
-    if (written && rename(temporary, path) == 0) return TUNE_DONE;
+        (int)sizeof temporary) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    if (write_to(temporary, "wxe", bytes, size) && rename(temporary, path) == 0) return true;
     const int error = errno;
-    if (file) (void)unlink(temporary);
-    return tune_fail(TUNE_SOME_FAILED, "cannot write %s: %s", path, strerror(error));
+    if (error != EEXIST) (void)unlink(temporary);
+    errno = error;
+    return false;
+}
+
+/* A device, a pipe or a link stays what it is: it is written through. */
+static int write_file(const char *path, const void *bytes, size_t size)
+{
+    struct stat status;
+    const bool is_other = lstat(path, &status) == 0 && !S_ISREG(status.st_mode);
+    if (is_other ? write_to(path, "we", bytes, size) : replace_file(path, bytes, size))
+        return TUNE_DONE;
+    return tune_fail(TUNE_SOME_FAILED, "cannot write %s: %s", path, strerror(errno));
 }
 
 /* ---- what came of it */

@@ -193,6 +193,8 @@ static int add_file(tune_shape_list *list, const char *path, const tune_options 
         (void)snprintf(name, sizeof name, "line %d", ++number);
         status = add_line(list, text, name, options);
     }
+    if (status == TUNE_DONE && ferror(file))
+        status = tune_fail(TUNE_USAGE, "%s cannot be read: %s", path, strerror(errno));
     (void)fclose(file);
     return status;
 }
@@ -204,6 +206,9 @@ int tune_shapes_collect(tune_shape_list *list, const tune_options *options)
     if (status == TUNE_DONE && options->shapes) status = add_file(list, options->shapes, options);
     if (status == TUNE_DONE && options->capture) status = add_file(list, options->capture, options);
     if (status == TUNE_DONE && list->count == 0)
-        status = tune_fail(TUNE_USAGE, "tune needs --set, --shapes or --capture");
+        status = options->shapes || options->capture
+                     ? tune_fail(TUNE_USAGE, "%s names no problem",
+                                 options->shapes ? options->shapes : options->capture)
+                     : tune_fail(TUNE_USAGE, "tune needs --set, --shapes or --capture");
     return status;
 }
