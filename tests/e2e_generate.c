@@ -70,6 +70,16 @@ static const struct {
     {{MODEL, "--top-k", "5", "--temperature", "1"},
      1,
      "--top-k wants a preset that filters, llada does not"},
+    {{MODEL, "--key", "surest"}, 1, "--key surest is none of those"},
+    {{MODEL, "--edit-threshold", "0.5"},
+     1,
+     "--edit-threshold wants a preset that edits, llada does not"},
+    {{MODEL, "--preset", "llada2", "--max-post-steps", "2"},
+     1,
+     "--max-post-steps wants a preset that edits, llada2 does not"},
+    {{MODEL, "--preset", "llada21", "--penalty", "1"},
+     1,
+     "--penalty wants a preset that penalises, llada21 does not"},
     {{MODEL, "--rule", "threshold"},
      1,
      "--rule threshold wants --threshold, preset llada has none"},
@@ -90,13 +100,20 @@ END_TEST
 
 START_TEST(help_has_a_line_for_every_option)
 {
-    static const char *const options[] = {
-        "  --model DIR ",   "  --prompt TEXT ",   "  --gen-length N ", "  --block-length N ",
-        "  --steps N ",     "  --device WHERE ",  "  --family NAME ",  "  --threads N ",
-        "  --preset NAME ", "  --rule NAME ",     "  --threshold X ",  "  --factor X ",
-        "  --gamma X ",     "  --temperature T ", "  --seed N ",       "  --top-k N ",
-        "  --top-p X ",     "  --eos RULE ",      "  --trace FILE ",   "  --ids ",
-        "  --help "};
+    static const char *const options[] = {"  --model DIR ",        "  --prompt TEXT ",
+                                          "  --gen-length N ",     "  --block-length N ",
+                                          "  --steps N ",          "  --device WHERE ",
+                                          "  --family NAME ",      "  --threads N ",
+                                          "  --preset NAME ",      "  --rule NAME ",
+                                          "  --threshold X ",      "  --factor X ",
+                                          "  --gamma X ",          "  --temperature T ",
+                                          "  --seed N ",           "  --top-k N ",
+                                          "  --top-p X ",          "  --eos RULE ",
+                                          "  --trace FILE ",       "  --ids ",
+                                          "  --key NAME ",         "  --order-temperature X ",
+                                          "  --edit-threshold X ", "  --max-post-steps N ",
+                                          "  --penalty X ",        "  --low-threshold X ",
+                                          "  --shifted ",          "  --help "};
     const char *const arguments[] = {"--help", NULL};
     generate_run(&end, arguments);
     ck_assert_int_eq(end.code, 0);

@@ -43,10 +43,23 @@ const char dllm_generate_help[] =
     "                        sequential     the leftmost\n"
     "                        entropy_bound  in order, while their entropies are within --gamma\n"
     "                        hierarchy      the surest of each run of masks, and all above\n"
+    "  --key NAME          what makes a position sure, in place of the preset's key or the "
+    "rule's:\n"
+    "                      confidence, margin, neg_entropy, entropy (the least certain first), "
+    "random\n"
     "  --threshold X       confidence to exceed (default: the preset's; a --rule that looks at it\n"
     "                      wants it where the preset has none; so with the next two)\n"
+    "  --low-threshold X   what the surest of a run has to exceed, of the rule hierarchy\n"
     "  --factor X          of the rule factor\n"
     "  --gamma X           of the rule entropy_bound, in nats\n"
+    "  --order-temperature X  above 0: keys are divided by it and get noise (Dream's alg_temp)\n"
+    "  --edit-threshold X  confidence that a token has to exceed to replace another, in presets "
+    "that\n"
+    "                      edit (llada21, sglang_joint); so the next\n"
+    "  --max-post-steps N  forwards of a block without masks\n"
+    "  --penalty X         taken off the logit of the id one position before (sglang_joint)\n"
+    "  --shifted           read a position from the hidden row before it, as models of Dream's "
+    "kind\n"
     "  --temperature T     of the draw; 0 takes the likeliest token (default: the preset's)\n"
     "  --seed N            of the draw (default 0)\n"
     "  --top-k N           draw among the N likeliest, in presets that filter\n"
@@ -67,7 +80,14 @@ const char dllm_generate_help[] =
 enum { OPTION_MODEL = 1, OPTION_PROMPT, OPTION_GEN, OPTION_BLOCK, OPTION_STEPS };
 enum { OPTION_DEVICE = 16, OPTION_FAMILY, OPTION_THREADS, OPTION_IDS, OPTION_HELP };
 enum { OPTION_PRESET = 32, OPTION_RULE, OPTION_EOS, OPTION_TRACE, OPTION_SEED, OPTION_TOP_K };
+enum { OPTION_KEY = 40, OPTION_POST_STEPS, OPTION_SHIFTED };
+/* those of request.numbers, in its order */
 enum { OPTION_THRESHOLD = 48, OPTION_FACTOR, OPTION_GAMMA, OPTION_TEMPERATURE, OPTION_TOP_P };
+enum { OPTION_ORDER_TEMPERATURE = OPTION_TOP_P + 1, OPTION_EDIT_THRESHOLD, OPTION_PENALTY };
+enum { OPTION_LOW_THRESHOLD = OPTION_PENALTY + 1 };
+enum { NUMBERS = OPTION_LOW_THRESHOLD + 1 - OPTION_THRESHOLD };
+
+#define NUMBER_OF(option) ((option)-OPTION_THRESHOLD)
 
 static const struct option table[] = {
     {"model", required_argument, NULL, OPTION_MODEL},
@@ -77,10 +97,17 @@ static const struct option table[] = {
     {"steps", required_argument, NULL, OPTION_STEPS},
     {"preset", required_argument, NULL, OPTION_PRESET},
     {"rule", required_argument, NULL, OPTION_RULE},
+    {"key", required_argument, NULL, OPTION_KEY},
     {"threshold", required_argument, NULL, OPTION_THRESHOLD},
+    {"low-threshold", required_argument, NULL, OPTION_LOW_THRESHOLD},
     {"factor", required_argument, NULL, OPTION_FACTOR},
     {"gamma", required_argument, NULL, OPTION_GAMMA},
     {"temperature", required_argument, NULL, OPTION_TEMPERATURE},
+    {"order-temperature", required_argument, NULL, OPTION_ORDER_TEMPERATURE},
+    {"edit-threshold", required_argument, NULL, OPTION_EDIT_THRESHOLD},
+    {"max-post-steps", required_argument, NULL, OPTION_POST_STEPS},
+    {"penalty", required_argument, NULL, OPTION_PENALTY},
+    {"shifted", no_argument, NULL, OPTION_SHIFTED},
     {"seed", required_argument, NULL, OPTION_SEED},
     {"top-k", required_argument, NULL, OPTION_TOP_K},
     {"top-p", required_argument, NULL, OPTION_TOP_P},
@@ -97,11 +124,13 @@ static const struct option table[] = {
 /** What was said, before the preset is known. */
 typedef struct request {
     const char *preset;
-    const char *rule; /* NULL: the preset's; so are numbers that are NaN or negative */
+    const char *rule; /* NULL: the preset's; so are numbers that are NaN or 0 */
+    const char *key;
     const char *eos;
     int64_t gen_length, block_length, steps; /* 0: not said */
-    int64_t seed, top_k;
-    float numbers[5]; /* from OPTION_THRESHOLD on */
+    int64_t seed, top_k, post_steps;
+    bool shifted;
+    float numbers[NUMBERS]; /* from OPTION_THRESHOLD on */
 } request;
 
 static bool parse_number(int64_t *out, const char *text, int64_t lowest, int64_t highest)
@@ -149,7 +178,9 @@ static bool read_real(float *out, const char *name, const char *text, dllm_messa
 static bool take_rule(dllm_generate_options *out, request *asked, int option, char *value,
                       dllm_message *message)
 {
-    static const char *const names[] = {"threshold", "factor", "gamma", "temperature", "top-p"};
+    static const char *const names[NUMBERS] = {"threshold",      "factor",  "gamma",
+                                               "temperature",    "top-p",   "order-temperature",
+                                               "edit-threshold", "penalty", "low-threshold"};
     switch (option) {
     case OPTION_PRESET:
         asked->preset = value;
@@ -157,8 +188,14 @@ static bool take_rule(dllm_generate_options *out, request *asked, int option, ch
     case OPTION_RULE:
         asked->rule = value;
         return true;
+    case OPTION_KEY:
+        asked->key = value;
+        return true;
     case OPTION_EOS:
         asked->eos = value;
+        return true;
+    case OPTION_SHIFTED:
+        asked->shifted = true;
         return true;
     case OPTION_TRACE:
         out->trace = value;
@@ -168,6 +205,8 @@ static bool take_rule(dllm_generate_options *out, request *asked, int option, ch
                DLLM_REFUSE(message, "--seed %s is not a number from 0", value);
     case OPTION_TOP_K:
         return read_number(&asked->top_k, "top-k", value, INT32_MAX, message);
+    case OPTION_POST_STEPS:
+        return read_number(&asked->post_steps, "max-post-steps", value, INT32_MAX, message);
     default:
         option -= OPTION_THRESHOLD;
         return read_real(&asked->numbers[option], names[option], value, message);
@@ -264,19 +303,43 @@ static bool apply_rule(dllm_generate_options *out, const request *asked, dllm_me
     return has_number(out, asked, rule, message);
 }
 
+/* Options that only some presets have a use for. */
+static bool check_uses(const dllm_generate_options *out, const request *asked,
+                       dllm_message *message)
+{
+    const struct {
+        bool is_asked, is_used;
+        const char *option, *what;
+    } uses[] = {
+        {asked->top_k > 0, out->decode.tempered, "top-k", "filters"},
+        {!isnan(asked->numbers[NUMBER_OF(OPTION_TOP_P)]), out->decode.tempered, "top-p", "filters"},
+        {!isnan(asked->numbers[NUMBER_OF(OPTION_EDIT_THRESHOLD)]), out->decode.edits,
+         "edit-threshold", "edits"},
+        {asked->post_steps > 0, out->decode.edits, "max-post-steps", "edits"},
+        {!isnan(asked->numbers[NUMBER_OF(OPTION_PENALTY)]), out->decode.penalises, "penalty",
+         "penalises"},
+    };
+    for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++)
+        if (uses[i].is_asked && !uses[i].is_used)
+            return DLLM_REFUSE(message, "--%s wants a preset that %s, %s does not", uses[i].option,
+                               uses[i].what, asked->preset);
+    return true;
+}
+
 static bool apply_numbers(dllm_generate_options *out, const request *asked, dllm_message *message)
 {
     dllm_sequence *sequence = &out->sequence;
-    const bool filters = asked->top_k > 0 || !isnan(asked->numbers[4]);
-    if (filters && !out->decode.tempered)
-        return DLLM_REFUSE(message, "--%s wants a preset that filters, %s does not",
-                           asked->top_k > 0 ? "top-k" : "top-p", asked->preset);
-    float *const places[] = {&sequence->selection.threshold, &sequence->selection.factor,
-                             &sequence->selection.gamma, &sequence->filter.temperature,
-                             &sequence->filter.top_p};
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+    float *const places[NUMBERS] = {
+        &sequence->selection.threshold,    &sequence->selection.factor,
+        &sequence->selection.gamma,        &sequence->filter.temperature,
+        &sequence->filter.top_p,           &sequence->order_temperature,
+        &sequence->edit_threshold,         &sequence->penalty,
+        &sequence->selection.low_threshold};
+    if (!check_uses(out, asked, message)) return false;
+    for (size_t i = 0; i < NUMBERS; i++)
         if (!isnan(asked->numbers[i])) *places[i] = asked->numbers[i];
     if (asked->top_k > 0) sequence->filter.top_k = (int32_t)asked->top_k;
+    if (asked->post_steps > 0) sequence->max_post_steps = (int32_t)asked->post_steps;
     sequence->seed = (uint64_t)asked->seed;
     out->decode.draws = sequence->filter.temperature > 0;
     if (sequence->filter.top_k > 0 || sequence->filter.top_p < 1) out->decode.head.candidates = 64;
@@ -302,14 +365,25 @@ static void apply_lengths(dllm_generate_options *out, const request *asked)
         counts && by_block ? (int32_t)(asked->steps ? asked->steps : block_length) : 0;
 }
 
+static bool apply_key(dllm_generate_options *out, const request *asked, dllm_message *message)
+{
+    static const char *const keys[] = {"confidence", "margin", "neg_entropy",
+                                       "entropy",    "random", NULL};
+    int key;
+    if (!asked->key) return true;
+    if (!find_word(&key, "key", asked->key, keys, message)) return false;
+    out->decode.key = (dllm_key_name)key;
+    return true;
+}
+
 static bool apply(dllm_generate_options *out, const request *asked, dllm_message *message)
 {
     static const char *const rules[] = {"never", "gap_closed", "after_block", "fill", "step", NULL};
     int eos = 0;
     if (dllm_decode_preset(&out->decode, &out->sequence, asked->preset) != DLLM_OK)
         return DLLM_REFUSE(message, "--%s", dllm_last_error());
-    out->decode.shifted = 0; /* a model of LLaDA's layout is not */
-    if (!apply_rule(out, asked, message)) return false;
+    out->decode.shifted = asked->shifted; /* a model of LLaDA's layout is not by itself */
+    if (!apply_rule(out, asked, message) || !apply_key(out, asked, message)) return false;
     if (asked->eos && !find_word(&eos, "eos", asked->eos, rules, message)) return false;
     if (asked->eos) out->sequence.eos_rule = (dllm_eos_rule)eos;
     if (!apply_numbers(out, asked, message)) return false;
@@ -320,7 +394,9 @@ static bool apply(dllm_generate_options *out, const request *asked, dllm_message
 bool dllm_generate_options_read(dllm_generate_options *out, int count, char **arguments,
                                 dllm_message *message)
 {
-    request asked = {.preset = "llada", .numbers = {NAN, NAN, NAN, NAN, NAN}};
+    request asked = {.preset = "llada"};
+    for (int i = 0; i < NUMBERS; i++)
+        asked.numbers[i] = NAN;
     *out = (dllm_generate_options){.device = DLLM_DEVICE_CPU};
     optind = 1;
     for (;;) {
