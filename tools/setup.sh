@@ -85,7 +85,8 @@ want_nvrtc() {
     export DLLM_NVRTC
 }
 
-# A Python with NumPy and pytest, for the package's tests; torch is tested where it is installed.
+# A Python with NumPy and pytest, for the tests of the package and of the decode loop; torch is tested
+# where it is installed.
 want_python() {
     python=build/python/bin/python
     ! "$python" -c 'import numpy, pytest' 2>/dev/null || return 0

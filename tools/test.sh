@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 
 want_packages tests
 want_nvrtc
+want_python
 
 say "format"
 git ls-files '*.c' '*.h' '*.cc' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror ||
@@ -49,7 +50,6 @@ sh tests/installed_app.sh build/release
 sh tests/installed_examples.sh build/release
 
 say "the Python package as a wheel"
-want_python
 sh tests/installed_wheel.sh build/release "$python"
 
 say "all suites"
