@@ -9,12 +9,12 @@ if(TARGET row_check)
   dllm_test(test_head_rows LABEL unit SOURCES test_head_rows.c head_rows.c ${suite}
     LIBRARIES row_check dllm_generate_parts)
 
-  dllm_test(gpu_rows LABEL gpu TIMEOUT 600 SOURCES gpu_rows.c head_rows.c ${suite}
+  # one test a family, for most of their time goes into compiling
+  set(heads naive tiled mma sm90 gemm_chunk)
+  dllm_test(gpu_rows LABEL gpu TIMEOUT 600 EACH stream ${heads} SOURCES gpu_rows.c head_rows.c ${suite}
     LIBRARIES row_check dllm_generate_parts)
-  dllm_test(gpu_head LABEL gpu TIMEOUT 600 SOURCES gpu_head.c head_shapes.c large_head.c ${suite}
-    LIBRARIES row_check)
-  add_test(NAME gpu_head_shapes COMMAND gpu_head --shapes)
-  set_tests_properties(gpu_head_shapes PROPERTIES LABELS gpu SKIP_RETURN_CODE 77 TIMEOUT 600)
+  dllm_test(gpu_head LABEL gpu TIMEOUT 600 EACH ${heads} --shapes
+    SOURCES gpu_head.c head_shapes.c large_head.c ${suite} LIBRARIES row_check)
   dllm_test(gpu_cache LABEL gpu TIMEOUT 300 SOURCES gpu_cache.c scratch.c LIBRARIES row_check)
   dllm_test(gpu_graph LABEL gpu TIMEOUT 600 SOURCES gpu_graph.c LIBRARIES row_check)
   dllm_test(gpu_decode LABEL gpu TIMEOUT 600 SOURCES gpu_decode.c LIBRARIES row_check)

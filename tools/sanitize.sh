@@ -5,7 +5,7 @@
 set -eu
 build=${1:?usage: sanitize.sh BUILD}
 for tool in memcheck racecheck synccheck; do
-    for suite in gpu_rows gpu_head gpu_sampler gpu_graph; do
+    for suite in gpu_rows gpu_head gpu_sampler gpu_graph gpu_decode; do
         printf '== %s %s\n' "$tool" "$suite"
         compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all \
             "$build/tests/$suite" >"$build/$tool-$suite.log" 2>&1 || {

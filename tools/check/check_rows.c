@@ -23,6 +23,7 @@ typedef struct check_state {
     bool is_head;
     const check_ability *ability;
     int64_t runs;       /* calls of this case that were compared */
+    int64_t merges;     /* of these, rows from the states of shards */
     dllm_message *why;  /* of the failure */
     dllm_message needs; /* the first thing that kept a run from happening */
 } check_state;
@@ -123,19 +124,23 @@ static bool check_view(check_state *state, const case_view *view)
 
 /* ---- shards ---- */
 
-/* The state of one shard of a row, written to `out`. */
-static bool export_shard(check_state *state, const case_view *view, dllm_state *out)
+/* The state of one shard of a row, written to `out`, unless the family takes no rows of this depth. */
+static row_outcome export_shard(check_state *state, const case_view *view, dllm_state *out)
 {
     case_call call;
     row_result result = {0};
-    if (!build(state, &call, view)) return false;
-    const bool good = row_run(&result, &state->checker->memory, state->checker->context,
-                              &call.problem) == ROW_RAN ||
-                      DLLM_REFUSE(state->why, "got no state, wanted one: %s", result.message.text);
-    if (good) memcpy(out, result.data[ROW_STATE], sizeof *out);
+    if (!build(state, &call, view)) return ROW_FAILED;
+    const row_outcome outcome =
+        row_run(&result, &state->checker->memory, state->checker->context, &call.problem);
+    if (outcome == ROW_RAN)
+        memcpy(out, result.data[ROW_STATE], sizeof *out);
+    else if (outcome == ROW_UNSUPPORTED)
+        dllm_message_set(&state->needs, "%s", result.message.text);
+    else
+        dllm_message_set(state->why, "got no state, wanted one: %s", result.message.text);
     row_result_release(&result);
     case_call_release(&call);
-    return good;
+    return outcome;
 }
 
 /* The whole row from the states of its shards. */
@@ -158,6 +163,7 @@ static bool check_merge(check_state *state, const case_view *view, const dllm_st
             ROW_RAN ||
         DLLM_REFUSE(state->why, "got no row from states, wanted one: %s", result.message.text);
     state->runs += ran;
+    state->merges += ran;
     state->checker->runs += ran;
     const bool good = ran && compare(state, view, &call, &result);
     row_result_release(&result);
@@ -169,22 +175,23 @@ static bool check_merge(check_state *state, const case_view *view, const dllm_st
 static bool check_shards(check_state *state, case_view view)
 {
     const int64_t count = state->from->shard_count;
+    row_outcome outcome = ROW_RAN;
     bool good = true;
     if (count == 0 || !state->ability->merged) return true;
     dllm_state *states = malloc((size_t)count * sizeof *states);
     if (!states) return DLLM_REFUSE(state->why, "out of memory for states");
-    for (int backward = 0; good && backward < 2; backward++) {
+    for (int backward = 0; good && outcome == ROW_RAN && backward < 2; backward++) {
         view.partial = true;
-        for (view.shard = 0; good && view.shard < count; view.shard++) {
+        for (view.shard = 0; outcome == ROW_RAN && view.shard < count; view.shard++) {
             const int64_t place = backward ? count - 1 - view.shard : view.shard;
-            good = export_shard(state, &view, states + place);
+            outcome = export_shard(state, &view, states + place);
         }
         view.partial = false;
         view.shard = -1;
-        good = good && check_merge(state, &view, states);
+        good = outcome != ROW_RAN || check_merge(state, &view, states);
     }
     free(states);
-    return good;
+    return good && (outcome == ROW_RAN || outcome == ROW_UNSUPPORTED);
 }
 
 /* ---- the calls of a case ---- */
@@ -258,6 +265,7 @@ static bool check_typed(check_state *state, dllm_type type)
     }
     /* a made-up head in four depths, a given one as it is and with padded rows */
     const size_t forms = !state->is_head || from->is_large ? 1 : from->weight ? 2 : 4;
+    const int64_t merges = state->merges;
     for (int id_type = DLLM_INT32; id_type <= (int)DLLM_INT64; id_type++)
         for (size_t d = 0; d < forms; d++) {
             case_view view = {.is_head = state->is_head,
@@ -272,7 +280,9 @@ static bool check_typed(check_state *state, dllm_type type)
             if (joint && !check_view(state, &view)) return false;
             if (!check_single_rows(state, view)) return false;
         }
-    return true;
+    return from->shard_count == 0 || !state->ability->merged || state->merges > merges ||
+           DLLM_REFUSE(state->why, "no shards ran (%s, %s): %s", state->family->name,
+                       element_name(type), state->needs.text);
 }
 
 static bool check_operation(check_state *state, unsigned operation)
