@@ -116,6 +116,14 @@ DLLM_DEVICE float exp2_approx(float x)
     return result;
 }
 
+/** lg2.approx.ftz.f32 of a normal number: within 2^-22, outside of 1/2 .. 2 of the result (PTX ISA, "lg2"). */
+DLLM_DEVICE float log2_approx(float x)
+{
+    float result;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+}
+
 #else
 
 /* A half's exponent and mantissa in a float's place are 2^112 too small, subnormals included. */
@@ -131,6 +139,11 @@ DLLM_DEVICE float to_float(fp16 value)
 DLLM_DEVICE float exp2_approx(float x)
 {
     return exp2f(x);
+}
+
+DLLM_DEVICE float log2_approx(float x)
+{
+    return log2f(x);
 }
 
 #endif

@@ -142,42 +142,65 @@ DLLM_DEVICE void fold_target(State &state, float (&z)[N], int32_t first, const r
     tile_pick<N, RUN, STEP>(z, first, row.target, [&](float &value) { state.target = value; });
 }
 
-/* The words of an even id and of the odd one behind it come from one counter. */
-DLLM_DEVICE philox_words find_pair(int64_t id, const row_context &row)
+/* The words of an even id and of the odd one behind it come from one counter, half of the even id. */
+DLLM_DEVICE philox_words find_pair(uint32_t half, const row_context &row)
 {
-    return philox4x32({{static_cast<uint32_t>(id >> 1), row.draw, row.key[0], row.key[1]}},
-                      row.seed[0], row.seed[1]);
+    return philox4x32({{half, row.draw, row.key[0], row.key[1]}}, row.seed[0], row.seed[1]);
 }
 
-DLLM_DEVICE float find_noise(const philox_words &pair, int32_t column, bool is_odd,
-                             const row_context &row)
+DLLM_DEVICE float given_noise(int32_t column, const row_context &row)
 {
-    if constexpr (has_noise) {
-        const uint32_t *words = row.noise + 2 * static_cast<int64_t>(column);
-        return gumbel(words[0], words[1]);
-    }
-    return gumbel(is_odd ? pair.word[2] : pair.word[0], is_odd ? pair.word[3] : pair.word[1]);
+    const uint32_t *words = row.noise + 2 * static_cast<int64_t>(column);
+    return gumbel(words[0], words[1]);
 }
 
-/* A candidate without mass takes no part, and what is masked is -inf by now. */
+/* A later column of equal score does not win; without mass a score is -inf and cannot. */
+template <typename State>
+DLLM_DEVICE void offer_draw(State &state, float value, float noise, int32_t column,
+                            const row_context &row)
+{
+    const float score = fmaf(row.draw_temperature, noise, value);
+    const bool wins = score > state.score;
+    state.score = wins ? score : state.score;
+    state.gumbel = wins ? value : state.gumbel;
+    state.gumbel_column = wins ? column : state.gumbel_column;
+}
+
+/* With generated noise. PAIRED: element 0 has an even id and runs are even, so that two neighbours
+ * share a counter. No branch: the chains of several elements hide each other's latency. */
+template <int N, int RUN, int STEP, bool PAIRED, typename State>
+DLLM_DEVICE void draw_walk(State &state, float (&z)[N], int64_t first_id, int32_t first,
+                           const row_context &row)
+{
+    philox_words pair = {};
+    tile_walk(z, [&](float &value, int i) {
+        const int32_t offset = tile_offset<RUN, STEP>(i);
+        const int64_t id = first_id + offset;
+        const bool second = PAIRED ? i % 2 != 0 : id % 2 != 0;
+        if (!PAIRED || i % 2 == 0) pair = find_pair(static_cast<uint32_t>(id >> 1), row);
+        const float noise =
+            gumbel(second ? pair.word[2] : pair.word[0], second ? pair.word[3] : pair.word[1]);
+        offer_draw(state, value, noise, first + offset, row);
+    });
+}
+
+/* What is masked is -inf by now. */
 template <int N, int RUN, int STEP, typename State>
 DLLM_DEVICE void fold_draw(State &state, float (&z)[N], int32_t first, const row_context &row)
 {
     if (!(row.draw_temperature > 0.0f)) return;
-    philox_words pair = {};
-    tile_walk(z, [&](float &value, int i) {
-        const int32_t column = first + tile_offset<RUN, STEP>(i);
-        const int64_t id = row.inputs->vocab_offset + column;
-        const bool is_odd = id % 2 != 0;
-        if (!has_noise && (i % RUN == 0 || !is_odd)) pair = find_pair(id, row);
-        if (!(value > -infinity())) return;
-        const float score =
-            fmaf(row.draw_temperature, find_noise(pair, column, is_odd, row), value);
-        if (!(score > state.score)) return;
-        state.score = score;
-        state.gumbel = value;
-        state.gumbel_column = column;
-    });
+    const int64_t first_id = row.inputs->vocab_offset + first;
+    if constexpr (has_noise) {
+        tile_walk(z, [&](float &value, int i) {
+            const int32_t column = first + tile_offset<RUN, STEP>(i);
+            if (!(value > -infinity())) return; /* there may be no words */
+            offer_draw(state, value, given_noise(column, row), column, row);
+        });
+    } else if (RUN % 2 == 0 && first_id % 2 == 0) {
+        draw_walk<N, RUN, STEP, true>(state, z, first_id, first, row);
+    } else {
+        draw_walk<N, RUN, STEP, false>(state, z, first_id, first, row);
+    }
 }
 
 /* All but s, which goes with the sums. */

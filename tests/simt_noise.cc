@@ -57,6 +57,12 @@ START_TEST(gumbel_keeps_its_tolerance)
         state = state * 6364136223846793005u + 1442695040888963407u;
         check_gumbel(static_cast<uint32_t>(state >> 32), static_cast<uint32_t>(state));
     }
+    for (int i = 0; i < 200000; i++) { /* as often near both ends, at every distance from them */
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        const uint64_t near = state >> (i % 52);
+        const uint64_t word = i % 2 ? near : ~near;
+        check_gumbel(static_cast<uint32_t>(word >> 32), static_cast<uint32_t>(word));
+    }
     const uint32_t edges[] = {0, 1, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, ~0u};
     for (uint32_t high : edges)
         for (uint32_t low : edges)
