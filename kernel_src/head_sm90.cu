@@ -58,12 +58,13 @@ struct tile_source {
 };
 
 /* Waits until a stage is free and says what it will receive; returns its barrier. */
-DLLM_DEVICE uint32_t claim_stage(const dllm_sm90_params &params, ring_place place, int boxes)
+DLLM_DEVICE uint32_t claim_stage(const dllm_sm90_params &params, ring_place place, int boxes,
+                                 bool elected)
 {
     const uint32_t full = shared_base() + 8 * place.stage;
     const auto lines = static_cast<uint32_t>(params.hidden_rows + boxes * DLLM_SM90_BOX_ROWS);
     mbarrier_wait(full + empty_at, place.parity ^ 1);
-    mbarrier_arrive_expect_tx(full, lines * line_bytes);
+    if (elected) mbarrier_arrive_expect_tx(full, lines * line_bytes);
     return full;
 }
 
@@ -71,15 +72,16 @@ DLLM_DEVICE uint32_t claim_stage(const dllm_sm90_params &params, ring_place plac
  * which memory gives 2 % faster than 128 bytes here and there. */
 template <int STEPS, bool ONCE>
 DLLM_DEVICE void load_steps(const dllm_sm90_params &params, ring_place &place,
-                            const tile_source &source, int32_t depth)
+                            const tile_source &source, int32_t depth, bool elected)
 {
     uint32_t full[STEPS];
     uint32_t target[STEPS];
 #pragma unroll
     for (int step = 0; step < STEPS; step++) {
-        full[step] = claim_stage(params, place, source.boxes);
+        full[step] = claim_stage(params, place, source.boxes, elected);
         target[step] = shared_base() + ring_at + place.stage * stage_bytes(params);
-        tma_load(target[step], params.hidden, source.row, depth + step * step_depth, full[step]);
+        tma_load(target[step], params.hidden, source.row, depth + step * step_depth, full[step],
+                 elected);
         target[step] += static_cast<uint32_t>(params.hidden_rows) * line_bytes;
         next_stage(place, params);
     }
@@ -88,7 +90,7 @@ DLLM_DEVICE void load_steps(const dllm_sm90_params &params, ring_place &place,
 #pragma unroll
         for (int step = 0; step < STEPS; step++) {
             tma_load<ONCE>(target[step], params.weight, column, depth + step * step_depth,
-                           full[step]);
+                           full[step], elected);
             target[step] += box_bytes;
         }
         column += DLLM_SM90_BOX_ROWS;
@@ -99,6 +101,7 @@ DLLM_DEVICE void load_steps(const dllm_sm90_params &params, ring_place &place,
 template <int STEPS, bool ONCE> DLLM_DEVICE void produce(const dllm_sm90_params &params)
 {
     constexpr int32_t tile_boxes = tile_vocab / DLLM_SM90_BOX_ROWS;
+    const bool elected = elect_lane();
     ring_place place = {0, 0};
     for (uint32_t unit = blockIdx.x; unit < unit_count(params); unit += gridDim.x) {
         const unit_place work = place_unit(params, unit);
@@ -108,9 +111,9 @@ template <int STEPS, bool ONCE> DLLM_DEVICE void produce(const dllm_sm90_params 
             const tile_source source = {work.row, column, boxes};
             int32_t depth = 0;
             for (; depth + (STEPS - 1) * step_depth < params.depth; depth += STEPS * step_depth) {
-                load_steps<STEPS, ONCE>(params, place, source, depth);
+                load_steps<STEPS, ONCE>(params, place, source, depth, elected);
             }
-            if (depth < params.depth) load_steps<1, ONCE>(params, place, source, depth);
+            if (depth < params.depth) load_steps<1, ONCE>(params, place, source, depth, elected);
         }
     }
 }
@@ -141,7 +144,7 @@ DLLM_DEVICE void pin(accumulators &sums)
 DLLM_DEVICE int32_t part_row()
 {
     if (parts == 1) return 0;
-    return static_cast<int32_t>(threadIdx.x / group_threads / turns) * part_rows;
+    return static_cast<int32_t>(warp_group() / turns) * part_rows;
 }
 
 /* One tile's products, of the first BLOCKS blocks of the part's 64 rows. A stage is given back when
@@ -320,6 +323,7 @@ DLLM_DEVICE void store_states(const dllm_sm90_params &params, const unit_place &
                               const lane_state (&states)[lane_rows], bool shared, uint32_t parity)
 {
     const int thread = thread_index_again();
+    const int32_t rows = run_rows();
     if (shared) mbarrier_wait(shared_base() + shares_full_at, parity);
 #pragma unroll
     for (int r = 0; r < lane_rows; r++) {
@@ -327,7 +331,7 @@ DLLM_DEVICE void store_states(const dllm_sm90_params &params, const unit_place &
         const row_context context = find_context(params, row, 0);
         row_state merged = quad_state(states, thread, r, context);
         if (shared) merged = state_merge(merged, shares()[lane_row(thread, r)], context);
-        if (thread % 4 == 0 && row < run_rows()) {
+        if (thread % 4 == 0 && row < rows) {
             store_state(params, work.split * params.state_stride + row, merged);
         }
     }
@@ -338,7 +342,7 @@ DLLM_DEVICE void store_states(const dllm_sm90_params &params, const unit_place &
 DLLM_DEVICE void multiply_turn(accumulators &sums, const dllm_sm90_params &params, int32_t row,
                                uint32_t tile)
 {
-    const uint32_t group = threadIdx.x / group_threads;
+    const uint32_t group = warp_group();
     const uint32_t turn = shared_base() + turn_at;
     const auto steps = static_cast<uint32_t>(ceil_div(params.depth, step_depth));
     if (turns > 1) mbarrier_wait(turn + 8 * group, (tile / 2 + group + 1) % 2);
@@ -352,7 +356,7 @@ DLLM_DEVICE void multiply_turn(accumulators &sums, const dllm_sm90_params &param
 DLLM_DEVICE void fold_unit(lane_state (&states)[lane_rows], const dllm_sm90_params &params,
                            const unit_place &work, uint32_t first_tile)
 {
-    const uint32_t group = threadIdx.x / group_threads;
+    const uint32_t group = warp_group();
     const int32_t row = work.row + part_row();
 #pragma unroll
     for (int r = 0; r < lane_rows; r++) {
@@ -387,7 +391,7 @@ DLLM_DEVICE void finish_unit(const dllm_sm90_params &params, const unit_place &w
 
 DLLM_DEVICE void consume(const dllm_sm90_params &params)
 {
-    const uint32_t group = threadIdx.x / group_threads;
+    const uint32_t group = warp_group();
     uint32_t tile = 0;
     uint32_t handed = 0;
     for (uint32_t unit = blockIdx.x; unit < unit_count(params); unit += gridDim.x) {
@@ -413,7 +417,7 @@ DLLM_DEVICE void prepare_shared(const dllm_sm90_params &params)
     if (threadIdx.x == 0) {
         constexpr uint32_t warps = group_threads / warp_lanes; /* of a warpgroup */
         const uint32_t barriers = shared_base();
-        run_rows() = static_cast<int32_t>(row_count(params));
+        found_rows() = static_cast<int32_t>(row_count(params));
         for (int stage = 0; stage < params.stages; stage++) {
             mbarrier_init(barriers + 8 * stage, 1);
             mbarrier_init(barriers + empty_at + 8 * stage, parts * warps);
@@ -435,9 +439,9 @@ extern "C" __global__ void __launch_bounds__(block_threads, 1)
         tma_prefetch_map(params.weight);
     }
     prepare_shared(params);
-    if (threadIdx.x / group_threads == groups) {
+    if (warp_group() == groups) {
         setmaxnreg_dec<producer_registers>();
-        if (threadIdx.x == groups * group_threads) {
+        if (uniform(threadIdx.x / warp_lanes) % (group_threads / warp_lanes) == 0) {
             if (params.pairs) {
                 produce<2, true>(params);
             } else if (row_tile_count() == 1) {

@@ -16,6 +16,19 @@
 #define DLLM_WAIT_LIMIT 0
 #endif
 
+/** True for one lane of the calling warp, the same each time (PTX ISA, "elect.sync"). */
+DLLM_DEVICE bool elect_lane()
+{
+    uint32_t elected;
+    asm volatile("{\n"
+                 ".reg .pred elected;\n"
+                 "elect.sync _|elected, 0xffffffff;\n"
+                 "selp.u32 %0, 1, 0, elected;\n"
+                 "}"
+                 : "=r"(elected));
+    return elected != 0;
+}
+
 /** One thread initialises; the others may use the barrier after fence_mbarrier_init and a barrier
  * of the block. */
 DLLM_DEVICE void mbarrier_init(uint32_t barrier, uint32_t arrivals)

@@ -117,10 +117,28 @@ DLLM_DEVICE row_state *shares()
     return reinterpret_cast<row_state *>(shared_memory + shares_at);
 }
 
+/* A value that is the same in all lanes of a warp, for a compiler that cannot see it: what follows from
+ * it then takes uniform registers, as copies and products want it. All lanes call. */
+template <typename T> DLLM_DEVICE T uniform(T value)
+{
+    return __shfl_sync(whole_warp, value, 0);
+}
+
 /* Rows of the run, found once a block: in shared memory it costs no register. */
-DLLM_DEVICE int32_t &run_rows()
+DLLM_DEVICE int32_t &found_rows()
 {
     return *reinterpret_cast<int32_t *>(shared_memory + rows_at);
+}
+
+DLLM_DEVICE int32_t run_rows()
+{
+    return uniform(found_rows());
+}
+
+/* The calling warpgroup's number. */
+DLLM_DEVICE uint32_t warp_group()
+{
+    return uniform(threadIdx.x / group_threads);
 }
 
 DLLM_DEVICE uint32_t row_tile_count()

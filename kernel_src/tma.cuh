@@ -18,26 +18,37 @@ DLLM_DEVICE void tma_prefetch_map(const dllm_tensor_map &map)
 }
 
 /**
- * Starts the copy of the box whose first element is (row, column) of a 2D tensor.
+ * Starts the copy of the box whose first element is (row, column) of a 2D tensor. The whole warp calls
+ * with the same arguments and the lane whose `elected` is set starts it: the instruction takes uniform
+ * registers, and where a lane is alone the compiler gets there by a loop over lanes.
  * ONCE     the data is read once: L2 may drop it first
  * target   shared address, aligned to 1,024 bytes under the 128-byte swizzle
  * barrier  receives the box's bytes when they have arrived
  */
 template <bool ONCE = false>
 DLLM_DEVICE void tma_load(uint32_t target, const dllm_tensor_map &map, int32_t row, int32_t column,
-                          uint32_t barrier)
+                          uint32_t barrier, bool elected)
 {
+    const uint32_t lane = elected;
     if constexpr (ONCE) {
         uint64_t policy;
         asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                     ".L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(target),
-                     "l"(&map), "r"(column), "r"(row), "r"(barrier), "l"(policy)
+        asm volatile("{\n"
+                     ".reg .pred elected;\n"
+                     "setp.ne.u32 elected, %6, 0;\n"
+                     "@elected cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier"
+                     "::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5;\n"
+                     "}" ::"r"(target),
+                     "l"(&map), "r"(column), "r"(row), "r"(barrier), "l"(policy), "r"(lane)
                      : "memory");
     } else {
-        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                     " [%0], [%1, {%2, %3}], [%4];" ::"r"(target),
-                     "l"(&map), "r"(column), "r"(row), "r"(barrier)
+        asm volatile("{\n"
+                     ".reg .pred elected;\n"
+                     "setp.ne.u32 elected, %5, 0;\n"
+                     "@elected cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier"
+                     "::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];\n"
+                     "}" ::"r"(target),
+                     "l"(&map), "r"(column), "r"(row), "r"(barrier), "r"(lane)
                      : "memory");
     }
 }
