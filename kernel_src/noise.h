@@ -21,6 +21,27 @@
 #define DLLM_UNROLL
 #endif
 
+/** Both halves of a product. */
+DLLM_NOISE uint32_t dllm_multiply(uint32_t *low, uint32_t a, uint32_t b)
+{
+#ifdef __CUDACC_RTC__
+    /* written as a shift, each upper half costs an instruction to get at */
+    uint32_t high;
+    asm("{\n"
+        ".reg .b64 product;\n"
+        "mul.wide.u32 product, %2, %3;\n"
+        "mov.b64 {%0, %1}, product;\n"
+        "}"
+        : "=r"(*low), "=r"(high)
+        : "r"(a), "r"(b));
+    return high;
+#else
+    const uint64_t product = (uint64_t)a * b;
+    *low = (uint32_t)product;
+    return (uint32_t)(product >> 32);
+#endif
+}
+
 /** Ten rounds over the counter (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1,
  * 2, 3", SC'11). */
 DLLM_NOISE void dllm_philox(uint32_t counter[4], uint32_t key_low, uint32_t key_high)
@@ -28,12 +49,14 @@ DLLM_NOISE void dllm_philox(uint32_t counter[4], uint32_t key_low, uint32_t key_
     uint32_t *c = counter;
     DLLM_UNROLL
     for (int round = 0; round < 10; round++) {
-        const uint64_t left = (uint64_t)0xd2511f53u * c[0];
-        const uint64_t right = (uint64_t)0xcd9e8d57u * c[2];
-        c[0] = (uint32_t)(right >> 32) ^ c[1] ^ key_low;
-        c[2] = (uint32_t)(left >> 32) ^ c[3] ^ key_high;
-        c[1] = (uint32_t)right;
-        c[3] = (uint32_t)left;
+        uint32_t left;
+        uint32_t right;
+        const uint32_t left_high = dllm_multiply(&left, 0xd2511f53u, c[0]);
+        const uint32_t right_high = dllm_multiply(&right, 0xcd9e8d57u, c[2]);
+        c[0] = right_high ^ c[1] ^ key_low;
+        c[2] = left_high ^ c[3] ^ key_high;
+        c[1] = right;
+        c[3] = left;
         key_low += 0x9e3779b9u;
         key_high += 0xbb67ae85u;
     }
