@@ -154,16 +154,20 @@ DLLM_DEVICE int32_t *nan_columns(int thread)
 }
 
 /* Units that share columns are neighbours and read the same weight at the same time; row tiles
- * beyond the first row_group follow after all splits of that group. */
+ * beyond the first row_group follow after all splits of that group. From round to round a block has
+ * another row tile: the last one may be less work. */
 DLLM_DEVICE unit_place place_unit(const dllm_sm90_params &params, uint32_t unit)
 {
     const uint32_t group_units = row_group * static_cast<uint32_t>(params.splits);
     const uint32_t first = unit / group_units * row_group;
     const uint32_t inside = unit % group_units;
     const uint32_t members = smaller(row_group, row_tile_count() - first);
+    const uint32_t split = inside / members;
+    const uint32_t round =
+        split / (gridDim.x / members); /* no grid has fewer blocks than members */
     unit_place place;
-    place.row = static_cast<int32_t>(first + inside % members) * tile_rows;
-    place.split = static_cast<int32_t>(inside / members);
+    place.row = static_cast<int32_t>(first + (inside + round) % members) * tile_rows;
+    place.split = static_cast<int32_t>(split);
     place.column_begin = place.split * params.split_columns;
     place.column_end =
         place.column_begin + smaller(params.split_columns, params.valid_vocab - place.column_begin);

@@ -29,15 +29,14 @@ enum {
 /* Places in kernels(). */
 enum { HEAD, COMBINE, GATHER };
 
-/* By row count: the first entry that holds the rows; the last serves all above. */
+/* By row count: the first entry that holds the rows; the last serves all above. 320 rows are 192 and 128
+   side by side; as 128, 128 and 64 they would take as long as 384. */
 static const struct tile {
     int64_t rows_max;
     int rows, vocab;
 } tiles[] = {
-    {64, 64, 192},
-    {128, 128, 192},
-    {192, SIDE_ROWS, 192},
-    {INT64_MAX, 128, 192},
+    {64, 64, 192},   {128, 128, 192},       {192, SIDE_ROWS, 192},
+    {256, 128, 192}, {320, SIDE_ROWS, 192}, {INT64_MAX, 128, 192},
 };
 
 /* Row tiles that a block of units holds (head_sm90.cu, row_group). */
@@ -186,12 +185,15 @@ static void choose_splits(const dllm_problem *problem, const dllm_device *device
 {
     const int64_t tiles_of_rows = row_tiles(choice, problem->rows_max);
     const bool one = tiles_of_rows <= 1;
+    /* a row tile with less to do: each block has both */
+    const bool uneven = choice->tile_rows == SIDE_ROWS && !one;
+    const int group = uneven ? 1 : ROW_GROUP;
     const int64_t states = STATES_BYTES_MAX / (int64_t)sizeof(dllm_row_state);
     const dllm_split_rule rule = {
         .vocab = problem->valid_vocab,
         .row_tiles = tiles_of_rows,
         .slots = device->multiprocessors,
-        .splits_least = tiles_of_rows > ROW_GROUP ? device->multiprocessors / ROW_GROUP : 1,
+        .splits_least = tiles_of_rows > group ? device->multiprocessors / group : 1,
         .splits_most = states / (problem->rows_max < 1 ? 1 : problem->rows_max),
         .columns_step = one ? DLLM_SM90_BOX_ROWS : choice->tile_vocab,
         .columns_max = choice->tile_vocab * TERMS_MAX,

@@ -268,14 +268,16 @@ static int rehearse(const search_job *job)
     return TUNE_DONE;
 }
 
-/* The first signal stops the search, a second one ends the program. */
+/* The first signal stops the search, a second Ctrl-C ends the program. A second SIGTERM does not: what
+   sends one to a job often sends it to its process and to its group. */
 static int tune_minding_signals(search_job *job)
 {
-    const struct sigaction noting = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
+    const struct sigaction once = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
+    const struct sigaction always = {.sa_handler = note_signal};
     struct sigaction before[2];
     signals_seen = 0;
-    (void)sigaction(SIGINT, &noting, &before[0]);
-    (void)sigaction(SIGTERM, &noting, &before[1]);
+    (void)sigaction(SIGINT, &once, &before[0]);
+    (void)sigaction(SIGTERM, &always, &before[1]);
     tune_all(job);
     (void)sigaction(SIGINT, &before[0], NULL);
     (void)sigaction(SIGTERM, &before[1], NULL);
