@@ -55,12 +55,13 @@ DLLM_RULE int32_t dllm_rows_before(const dllm_decode_params *params, int32_t seq
     return dllm_team_sum(before);
 }
 
-/* The batch's share of a step's start, for one team to take. */
-DLLM_RULE void dllm_count_forward(const dllm_decode_params *params, int32_t rows)
+/* The batch's share of a step's start, for one team to take. A cancel takes no rows away: a team that
+   has not seen it yet goes on, and finds what the head says of its rows. */
+DLLM_RULE void dllm_count_forward(const dllm_decode_params *params, int32_t rows, int32_t cancelled)
 {
     dllm_batch_record *batch = params->batch;
-    batch->rows = *params->cancel ? 0 : rows;
-    if (*params->cancel) return;
+    batch->rows = rows;
+    if (cancelled) return;
     if (batch->unfinished > 0)
         batch->forwards++;
     else
@@ -68,12 +69,12 @@ DLLM_RULE void dllm_count_forward(const dllm_decode_params *params, int32_t rows
 }
 
 /* Ends a sequence, or takes note of its forward. */
-DLLM_RULE void dllm_enter_step(const dllm_step *step, int32_t first_row)
+DLLM_RULE void dllm_enter_step(const dllm_step *step, int32_t first_row, int32_t cancelled)
 {
     dllm_sequence_record *record = step->record;
     record->first_row = first_row;
     if (!dllm_is_running(step)) return;
-    if (*step->params->cancel) {
+    if (cancelled) {
         record->state = DLLM_RECORD_CANCELLED;
         dllm_team_add(&step->params->batch->unfinished, -1);
     } else {
@@ -86,9 +87,10 @@ DLLM_RULE void dllm_step_list(const dllm_step *step)
 {
     const dllm_decode_manner *manner = &step->params->manner;
     int32_t total, found = 0;
+    /* the host's word, and far from a GPU: asked for first, needed last */
+    const int32_t cancelled = dllm_team_rank() == 0 ? *step->params->cancel : 0;
     const int32_t first = dllm_rows_before(step->params, step->sequence, &total);
     int32_t row = first;
-    if (step->sequence == 0 && dllm_team_rank() == 0) dllm_count_forward(step->params, total);
     const int32_t end = step->record->reads > 0 ? dllm_step_end(step) : 0;
     for (int32_t base = dllm_step_begin(step); base < end; base += dllm_team_size()) {
         const int32_t q = base + dllm_team_rank();
@@ -98,7 +100,9 @@ DLLM_RULE void dllm_step_list(const dllm_step *step)
         row += found;
     }
     dllm_team_meet(); /* all have read the record */
-    if (dllm_team_rank() == 0) dllm_enter_step(step, first);
+    if (dllm_team_rank() != 0) return;
+    if (step->sequence == 0) dllm_count_forward(step->params, total, cancelled);
+    dllm_enter_step(step, first, cancelled);
 }
 
 #endif

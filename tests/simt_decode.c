@@ -167,6 +167,25 @@ START_TEST(bad_rows_end_a_sequence_alike)
 }
 END_TEST
 
+/* Sequence 0's team sees a cancel, the next one none: the word is one that the first clears. What goes
+   on is read, so its rows are counted. */
+START_TEST(a_cancel_that_one_team_misses_takes_no_rows_away)
+{
+    make_world(&world, 0);
+    ck_assert_int_eq(world_begin(&world), DLLM_OK);
+    dllm_decode_params *params = &world.decode->params;
+    const simt_variant *variant = simt_variant_find("decode_list_step");
+    params->cancel = &params->batch->unfinished;
+    params->batch->unfinished = 1;
+    ck_assert_ptr_null(
+        simt_run(variant->body, params, (unsigned)world.count, variant->threads, SIMT_FIRST_COME));
+    ck_assert_int_eq(world_status(&world, 0).state, DLLM_DECODE_CANCELLED);
+    ck_assert_int_eq(world_status(&world, 1).state, DLLM_DECODE_RUNNING);
+    ck_assert_int_gt(params->batch->rows, params->records[1].first_row);
+    world_release(&world);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("simt_decode");
@@ -174,6 +193,7 @@ int main(void)
     tcase_add_loop_test(runs, kernels_decode_as_the_cpu_does, 0, 2 * PRESETS);
     tcase_add_loop_test(runs, kernels_filter_as_the_cpu_does, 0, 2);
     tcase_add_test(runs, bad_rows_end_a_sequence_alike);
+    tcase_add_test(runs, a_cancel_that_one_team_misses_takes_no_rows_away);
     suite_add_tcase(suite, runs);
     TCase *sizes = tcase_create("sizes");
     tcase_add_test(sizes, large_blocks_take_the_workspace);
