@@ -23,6 +23,7 @@ typedef struct dllm_step {
     dllm_sequence_record *record;
     dllm_step_block block;
     int32_t sequence;
+    int32_t cancelled; /* rank 0: the cancel word as the step began */
 } dllm_step;
 
 /** What a step did to a sequence. */
@@ -30,10 +31,10 @@ typedef struct dllm_step_tally {
     int32_t is_read; /* 0: no row was read since the block was entered */
     int32_t committed;
     int32_t edited;
-    int32_t has_eos;  /* among what was committed */
     int32_t left;     /* eligible masks */
     int32_t usable;   /* of them, with a usable row */
     int32_t position; /* the lowest of them, INT32_MAX without one */
+    int32_t eos;      /* the lowest committed EOS where one is looked for, likewise */
 } dllm_step_tally;
 
 enum { DLLM_NO_POSITION = 0x7fffffff };
@@ -63,6 +64,7 @@ DLLM_RULE int32_t dllm_is_masked(const dllm_step *step, int32_t q)
 
 DLLM_RULE int32_t dllm_ends_sequence(const dllm_step *step, int64_t id)
 {
+    DLLM_ROLLED
     for (int32_t i = 0; i < step->rules->eos_count; i++)
         if (step->rules->eos[i] == id) return 1;
     return 0;
@@ -72,6 +74,7 @@ DLLM_RULE int32_t dllm_ends_sequence(const dllm_step *step, int64_t id)
 DLLM_RULE int32_t dllm_masks_between(const dllm_step *step, int32_t begin, int32_t end)
 {
     int32_t count = 0;
+    DLLM_ROLLED
     for (int32_t q = begin + dllm_team_rank(); q < end; q += dllm_team_size())
         count += dllm_is_masked(step, q);
     return dllm_team_sum(count);
@@ -84,6 +87,7 @@ DLLM_RULE int32_t dllm_first_eos(const dllm_step *step)
     int32_t first = rules->length;
     if (rules->eos_count == 0) return first;
     const int32_t begin = (int32_t)dllm_end_search(rules->eos_rule, rules->prompt);
+    DLLM_ROLLED
     for (int32_t q = begin + dllm_team_rank(); q < first; q += dllm_team_size())
         if (dllm_ends_sequence(step, dllm_canvas_read(step, q))) first = q;
     return dllm_team_least(first);

@@ -102,9 +102,9 @@ typedef struct dllm_sequence_record {
     int32_t first_row;      /* of them, in the step under way */
     int32_t eligible_end;   /* masks from here on are not committed */
     int32_t moved;          /* 1: the block has changed, and is to be looked at again */
-    int32_t zero;
-    int32_t entry_masks; /* at block entry */
-    int32_t post;        /* forwards of a block without masks */
+    int32_t first_eos;      /* its position, the sequence's length without one */
+    int32_t entry_masks;    /* at block entry */
+    int32_t post;           /* forwards of a block without masks */
 } dllm_sequence_record;
 
 /** The batch. */

@@ -49,6 +49,7 @@ DLLM_RULE int32_t dllm_keep_top_k(const dllm_filter_rule *rule, const dllm_filte
 {
     if (rule->top_k <= 0 || rule->top_k >= count) return count;
     int32_t kept = rule->top_k;
+    DLLM_ROLLED
     while (kept < count && row->logits[kept] == row->logits[rule->top_k - 1])
         kept++;
     return kept;
@@ -61,6 +62,7 @@ DLLM_RULE int32_t dllm_keep_top_p(const dllm_filter_rule *rule, const dllm_filte
     if (!(rule->top_p < 1.0f)) return count;
     float before = 0.0f;
     int32_t kept = 0;
+    DLLM_ROLLED
     for (; kept < count && (kept == 0 || before <= rule->top_p * mass); kept++)
         before += dllm_filter_term(rule, row, kept);
     return kept;
@@ -70,6 +72,7 @@ DLLM_RULE float dllm_sum_kept(const dllm_filter_rule *rule, const dllm_filter_ro
                               int32_t kept)
 {
     float sum = 0.0f;
+    DLLM_ROLLED
     for (int32_t i = kept - 1; i >= 0; i--)
         sum += dllm_filter_term(rule, row, i);
     return sum;
@@ -80,6 +83,7 @@ DLLM_RULE void dllm_describe_kept(dllm_filtered *out, const dllm_filter_rule *ru
                                   const dllm_filter_row *row)
 {
     float weighted = 0.0f;
+    DLLM_ROLLED
     for (int32_t i = out->kept - 1; i > 0; i--) {
         const float term = dllm_filter_term(rule, row, i);
         const float below = row->logits[i] - row->logits[0];

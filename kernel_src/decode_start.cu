@@ -3,7 +3,7 @@
  *
  * params   dllm_decode_params: records and rules of the sequences, canvas, rows of the step
  * Grid     a block of 128 threads a sequence; the block is the team of decode_step.h.
- * Shared   16 bytes, of the team.
+ * Shared   what the team exchanges.
  * Source   decode.md 7, 10
  */
 #define DLLM_TEAM 128

@@ -16,21 +16,23 @@
 DLLM_RULE int32_t dllm_take_rows(const dllm_step *step, int32_t positions)
 {
     const dllm_sequence_record *record = step->record;
-    int32_t uncovered = 0, unusable = 0, bad = DLLM_NO_POSITION;
+    int32_t kinds[2] = {0, 0}; /* of rows: uncovered, unusable */
+    int32_t bad = DLLM_NO_POSITION;
+    DLLM_ROLLED
     for (int32_t i = dllm_team_rank(); i < positions; i += dllm_team_size())
         dllm_clear_position(step, i, dllm_step_begin(step) + i);
     dllm_team_meet();
+    DLLM_ROLLED
     for (int32_t i = dllm_team_rank(); i < record->reads; i += dllm_team_size())
-        dllm_take_row(step, record->first_row + i, &uncovered, &unusable, &bad);
-    uncovered = dllm_team_sum(uncovered);
-    unusable = dllm_team_sum(unusable);
+        dllm_take_row(step, record->first_row + i, &kinds[0], &kinds[1], &bad);
+    dllm_team_sums(kinds, 2);
     bad = dllm_team_least(bad);
     if (dllm_team_rank() == 0) {
-        step->record->uncovered += uncovered;
-        step->record->unusable += unusable;
+        step->record->uncovered += kinds[0];
+        step->record->unusable += kinds[1];
         if (bad < DLLM_NO_POSITION)
             dllm_fail_sequence(step, DLLM_RECORD_BAD_ROW, bad);
-        else if (uncovered > 0 && step->params->manner.strict_filter)
+        else if (kinds[0] > 0 && step->params->manner.strict_filter)
             dllm_fail_sequence(step, DLLM_RECORD_NOT_COVERED, record->low);
     }
     dllm_team_meet();
@@ -59,17 +61,20 @@ DLLM_RULE void dllm_step_select(const dllm_step *step)
             record->phase = DLLM_FORWARD_STEP;
             record->commits += tally.committed;
             record->edits += tally.edited;
+            if (tally.eos < record->first_eos) record->first_eos = tally.eos;
         }
         dllm_team_meet();
+        if (tally.edited > 0) dllm_find_first_eos(step); /* it may be gone */
         dllm_step_settle(step, tally);
     } else if (dllm_is_running(step)) {
         dllm_step_settle(step, dllm_nothing_read());
     }
     dllm_team_meet();
-    dllm_step_finish(step);
+    if (dllm_team_rank() == 0) dllm_step_finish(step);
 }
 
-/** Sequence `s` of a step whose arrays lie in `params`. */
+/** Sequence `s` of a step whose arrays lie in `params`. The cancel word is the host's, and far from a
+    GPU: it is asked for here, before anything else, and needed last. */
 DLLM_RULE dllm_step dllm_step_of(const dllm_decode_params *params, int32_t s)
 {
     const int64_t place = (int64_t)s * params->positions_max;
@@ -83,7 +88,8 @@ DLLM_RULE dllm_step dllm_step_of(const dllm_decode_params *params, int32_t s)
                                    all->usable + place,
                                    all->edited + place,
                                    all->chosen + place};
-    const dllm_step step = {params, params->rules + s, params->records + s, block, s};
+    const int32_t cancelled = dllm_team_rank() == 0 ? *params->cancel : 0;
+    const dllm_step step = {params, params->rules + s, params->records + s, block, s, cancelled};
     return step;
 }
 

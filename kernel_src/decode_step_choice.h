@@ -22,6 +22,7 @@ DLLM_RULE int32_t dllm_draw_candidate(const dllm_step *step, int64_t r, const dl
     const int64_t *ids = step->params->outputs.ids + r * step->params->manner.candidates;
     int32_t drawn = 0;
     float best = -DLLM_INFINITY;
+    DLLM_ROLLED
     for (int32_t i = 0; rule->temperature > 0.0f && i < kept; i++) {
         uint32_t words[2];
         dllm_id_words(words, step, r, ids[i]);
@@ -40,6 +41,7 @@ DLLM_RULE void dllm_filter_token(dllm_step_token *out, const dllm_step *step, in
     const int32_t most = step->params->manner.candidates;
     const int64_t *ids = outputs->ids + r * most;
     int32_t count = 0;
+    DLLM_ROLLED
     while (count < most && ids[count] >= 0)
         count++;
     const dllm_filter_row row = {outputs->values + r * most, count,
@@ -100,11 +102,19 @@ DLLM_RULE uint32_t dllm_descending_bits(float key)
 
 /* ---- select ------------------------------------------------------------------------------- */
 
+/** What a position that may not be chosen is sorted by. */
+#define DLLM_NOT_ELIGIBLE (~(uint64_t)0)
+
+/* Up to so many positions are ranked, more are sorted: a GPU's team has a thread for each. */
+#ifndef DLLM_RANKED_MAX
+#define DLLM_RANKED_MAX 128
+#endif
+
 /* Position i of the block, before its row is looked at. */
 DLLM_RULE void dllm_clear_position(const dllm_step *step, int32_t i, int32_t q)
 {
     const dllm_step_block *block = &step->block;
-    block->sorted[i] = ~(uint64_t)0;
+    block->sorted[i] = DLLM_NOT_ELIGIBLE;
     block->masked[i] = (uint8_t)(q < step->record->eligible_end && dllm_is_masked(step, q));
     block->usable[i] = 0;
     block->edited[i] = 0;
@@ -166,20 +176,47 @@ DLLM_RULE void dllm_sort_words(uint64_t *words, int32_t count)
     dllm_team_meet();
 }
 
+/* The words with which positions are sorted: best first, those that are not eligible last. */
+DLLM_RULE void dllm_sort_positions(const dllm_step_block *block, int32_t positions)
+{
+    int32_t size = 1;
+    DLLM_ROLLED
+    while (size < positions)
+        size *= 2;
+    DLLM_ROLLED
+    for (int32_t i = positions + dllm_team_rank(); i < size; i += dllm_team_size())
+        block->sorted[i] = DLLM_NOT_ELIGIBLE;
+    dllm_sort_words(block->sorted, size);
+    DLLM_ROLLED
+    for (int32_t i = dllm_team_rank(); i < positions; i += dllm_team_size())
+        block->order[i] = (int32_t)(uint32_t)block->sorted[i];
+}
+
+/* The same order, by counting the better ones of each: no meeting, where a sort has one a round. */
+DLLM_RULE void dllm_rank_positions(const dllm_step_block *block, int32_t positions)
+{
+    DLLM_ROLLED
+    for (int32_t i = dllm_team_rank(); i < positions; i += dllm_team_size()) {
+        const uint64_t own = block->sorted[i];
+        int32_t better = 0;
+        for (int32_t j = 0; j < positions; j++)
+            better += block->sorted[j] < own;
+        if (own != DLLM_NOT_ELIGIBLE) block->order[better] = i;
+    }
+}
+
 /* The eligible positions in order; returns how many. */
 DLLM_RULE int32_t dllm_order_keys(const dllm_step *step, int32_t positions)
 {
     const dllm_step_block *block = &step->block;
-    int32_t size = 1, eligible = 0;
-    while (size < positions)
-        size *= 2;
-    for (int32_t i = positions + dllm_team_rank(); i < size; i += dllm_team_size())
-        block->sorted[i] = ~(uint64_t)0;
-    dllm_sort_words(block->sorted, size);
-    for (int32_t i = dllm_team_rank(); i < positions; i += dllm_team_size()) {
-        block->order[i] = (int32_t)(uint32_t)block->sorted[i];
-        eligible += block->sorted[i] != ~(uint64_t)0;
-    }
+    int32_t eligible = 0;
+    if (positions <= DLLM_RANKED_MAX)
+        dllm_rank_positions(block, positions);
+    else
+        dllm_sort_positions(block, positions);
+    DLLM_ROLLED
+    for (int32_t i = dllm_team_rank(); i < positions; i += dllm_team_size())
+        eligible += block->sorted[i] != DLLM_NOT_ELIGIBLE;
     return dllm_team_sum(eligible);
 }
 
@@ -215,6 +252,7 @@ DLLM_RULE float dllm_key_gap(const dllm_step *step, int32_t eligible)
 {
     const dllm_step_block *block = &step->block;
     float chosen = DLLM_INFINITY, refused = -DLLM_INFINITY;
+    DLLM_ROLLED
     for (int32_t i = 0; i < eligible; i++) {
         const int32_t place = block->order[i];
         if (block->chosen[place])
@@ -233,9 +271,11 @@ DLLM_RULE void dllm_trace_step(const dllm_step *step, int32_t positions, int32_t
     const int64_t mask_id = step->params->manner.mask_id;
     int32_t changes = 0, commits = 0, masks = record->masks;
     if (step->params->trace_max == 0) return;
+    DLLM_ROLLED
     for (int32_t i = 0; i < positions; i++)
         changes += (block->chosen[i] && block->token[i] != mask_id) || block->edited[i];
     int64_t slot = dllm_team_claim(&step->params->batch->traced, changes + 1);
+    DLLM_ROLLED
     for (int32_t i = 0; i < positions; i++) {
         const int32_t commits_this = block->chosen[i] && block->token[i] != mask_id;
         const int32_t q = dllm_step_begin(step) + i;
@@ -275,14 +315,15 @@ DLLM_RULE void dllm_choose(const dllm_step *step, int32_t positions, int32_t eli
     const dllm_select_rows rows = {positions,  eligible,       block->masked, block->order,
                                    block->key, block->entropy, block->chosen};
     const int32_t first = record->low - dllm_step_begin(step);
-    (void)dllm_select(&rule, &rows);
+    (void)dllm_select_cleared(&rule, &rows);
     if (manner->first_from_full && record->step == 0 && block->masked[first] &&
         block->usable[first])
         block->chosen[first] = 1;
     const int32_t is_post = record->masks == 0;
     if (manner->drops_last_edits && is_post && record->post >= step->rules->max_post_steps)
-        for (int32_t i = 0; i < positions; i++)
-            block->edited[i] = 0;
+        DLLM_ROLLED
+    for (int32_t i = 0; i < positions; i++)
+        block->edited[i] = 0;
 }
 
 /* Writes what was chosen, and counts what is left. */
@@ -290,25 +331,31 @@ DLLM_RULE dllm_step_tally dllm_commit_all(const dllm_step *step, int32_t positio
 {
     const dllm_step_block *block = &step->block;
     const int64_t mask_id = step->params->manner.mask_id;
-    dllm_step_tally tally = {1, 0, 0, 0, 0, 0, DLLM_NO_POSITION};
+    const int32_t searched = (int32_t)dllm_end_search(step->rules->eos_rule, step->rules->prompt);
+    dllm_step_tally tally = {1, 0, 0, 0, 0, DLLM_NO_POSITION, DLLM_NO_POSITION};
+    enum { COMMITTED, EDITED, LEFT, USABLE, SUMS };
+    int32_t sums[SUMS] = {0, 0, 0, 0};
+    DLLM_ROLLED
     for (int32_t i = dllm_team_rank(); i < positions; i += dllm_team_size()) {
         const int32_t q = dllm_step_begin(step) + i;
         const int32_t commits = block->chosen[i] && block->token[i] != mask_id;
         const int32_t stays = block->masked[i] && !commits;
         if (commits || block->edited[i]) dllm_canvas_write(step, q, block->token[i]);
-        tally.committed += commits;
-        tally.edited += block->edited[i];
-        tally.has_eos |= commits && dllm_ends_sequence(step, block->token[i]);
-        tally.left += stays;
-        tally.usable += stays && block->usable[i];
+        sums[COMMITTED] += commits;
+        sums[EDITED] += block->edited[i];
+        sums[LEFT] += stays;
+        sums[USABLE] += stays && block->usable[i];
         if (stays && q < tally.position) tally.position = q;
+        if (commits && q < tally.eos && q >= searched && dllm_ends_sequence(step, block->token[i]))
+            tally.eos = q;
     }
-    tally.committed = dllm_team_sum(tally.committed);
-    tally.edited = dllm_team_sum(tally.edited);
-    tally.has_eos = dllm_team_sum(tally.has_eos) > 0;
-    tally.left = dllm_team_sum(tally.left);
-    tally.usable = dllm_team_sum(tally.usable);
+    dllm_team_sums(sums, SUMS);
+    tally.committed = sums[COMMITTED];
+    tally.edited = sums[EDITED];
+    tally.left = sums[LEFT];
+    tally.usable = sums[USABLE];
     tally.position = dllm_team_least(tally.position);
+    if (step->rules->eos_count > 0) tally.eos = dllm_team_least(tally.eos);
     return tally;
 }
 

@@ -22,6 +22,7 @@ DLLM_RULE void dllm_copy_noise(const dllm_step *step, int32_t q, int64_t r)
     const dllm_decode_params *params = step->params;
     const int64_t words = 2 * params->vocab;
     const int64_t row = (int64_t)step->sequence * params->length_max + q;
+    DLLM_ROLLED
     for (int64_t i = 0; i < words; i++)
         params->rows.noise[r * words + i] = params->given_noise[row * words + i];
 }
@@ -46,22 +47,25 @@ DLLM_RULE void dllm_fill_row(const dllm_step *step, int32_t q, int64_t r)
 DLLM_RULE int32_t dllm_rows_before(const dllm_decode_params *params, int32_t sequence,
                                    int32_t *total)
 {
-    int32_t before = 0, all = 0;
+    int32_t sums[2] = {0, 0}; /* of all, of those in front */
+    DLLM_ROLLED
     for (int32_t s = dllm_team_rank(); s < params->sequences; s += dllm_team_size()) {
-        all += params->records[s].reads;
-        before += s < sequence ? params->records[s].reads : 0;
+        const int32_t reads = params->records[s].reads;
+        sums[0] += reads;
+        sums[1] += s < sequence ? reads : 0;
     }
-    *total = dllm_team_sum(all);
-    return dllm_team_sum(before);
+    dllm_team_sums(sums, 2);
+    *total = sums[0];
+    return sums[1];
 }
 
 /* The batch's share of a step's start, for one team to take. A cancel takes no rows away: a team that
    has not seen it yet goes on, and finds what the head says of its rows. */
-DLLM_RULE void dllm_count_forward(const dllm_decode_params *params, int32_t rows, int32_t cancelled)
+DLLM_RULE void dllm_count_forward(const dllm_step *step, int32_t rows)
 {
-    dllm_batch_record *batch = params->batch;
+    dllm_batch_record *batch = step->params->batch;
     batch->rows = rows;
-    if (cancelled) return;
+    if (step->cancelled) return;
     if (batch->unfinished > 0)
         batch->forwards++;
     else
@@ -69,12 +73,12 @@ DLLM_RULE void dllm_count_forward(const dllm_decode_params *params, int32_t rows
 }
 
 /* Ends a sequence, or takes note of its forward. */
-DLLM_RULE void dllm_enter_step(const dllm_step *step, int32_t first_row, int32_t cancelled)
+DLLM_RULE void dllm_enter_step(const dllm_step *step, int32_t first_row)
 {
     dllm_sequence_record *record = step->record;
     record->first_row = first_row;
     if (!dllm_is_running(step)) return;
-    if (cancelled) {
+    if (step->cancelled) {
         record->state = DLLM_RECORD_CANCELLED;
         dllm_team_add(&step->params->batch->unfinished, -1);
     } else {
@@ -87,11 +91,10 @@ DLLM_RULE void dllm_step_list(const dllm_step *step)
 {
     const dllm_decode_manner *manner = &step->params->manner;
     int32_t total, found = 0;
-    /* the host's word, and far from a GPU: asked for first, needed last */
-    const int32_t cancelled = dllm_team_rank() == 0 ? *step->params->cancel : 0;
     const int32_t first = dllm_rows_before(step->params, step->sequence, &total);
     int32_t row = first;
     const int32_t end = step->record->reads > 0 ? dllm_step_end(step) : 0;
+    DLLM_ROLLED
     for (int32_t base = dllm_step_begin(step); base < end; base += dllm_team_size()) {
         const int32_t q = base + dllm_team_rank();
         const int32_t is_read = q < end && (manner->edits || dllm_is_masked(step, q));
@@ -101,8 +104,8 @@ DLLM_RULE void dllm_step_list(const dllm_step *step)
     }
     dllm_team_meet(); /* all have read the record */
     if (dllm_team_rank() != 0) return;
-    if (step->sequence == 0) dllm_count_forward(step->params, total, cancelled);
-    dllm_enter_step(step, first, cancelled);
+    if (step->sequence == 0) dllm_count_forward(step, total);
+    dllm_enter_step(step, first);
 }
 
 #endif

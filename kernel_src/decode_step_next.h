@@ -88,16 +88,24 @@ DLLM_RULE int32_t dllm_is_idle_block(const dllm_step *step)
     return step->record->masks == 0 && !manner->fixed_steps && !edits;
 }
 
+/* Is anything masked between the prompt and the first EOS? The canvas in front of the block is searched
+   only where the block says no; for the whole team. */
+DLLM_RULE int32_t dllm_has_gap(const dllm_step *step, int32_t first_eos)
+{
+    const int32_t prompt = step->rules->prompt, low = step->record->low;
+    const int32_t middle = low < prompt ? prompt : low < first_eos ? low : first_eos;
+    return dllm_masks_between(step, middle, first_eos) > 0 ||
+           dllm_masks_between(step, prompt, middle) > 0;
+}
+
 /* What the canvas says of the sequence's end and block; for the whole team. */
 DLLM_RULE dllm_end dllm_look_at_canvas(const dllm_step *step, int32_t has_eos)
 {
     const dllm_sequence_rules *rules = step->rules;
     const dllm_sequence_record *record = step->record;
-    const int32_t seeks = rules->eos_rule != DLLM_EOS_NEVER;
-    dllm_end_counts counts = {rules->length, 0, 0, has_eos};
-    if (seeks) counts.first_eos = dllm_first_eos(step);
-    if (seeks && counts.first_eos < rules->length)
-        counts.gap_masks = dllm_masks_between(step, rules->prompt, (int32_t)counts.first_eos);
+    dllm_end_counts counts = {record->first_eos, 0, 0, has_eos};
+    if (rules->eos_rule != DLLM_EOS_NEVER && counts.first_eos < rules->length)
+        counts.gap_masks = dllm_has_gap(step, record->first_eos);
     counts.block_masks = dllm_masks_between(step, record->low, record->high);
     return dllm_end_by(rules->eos_rule, record->high, rules->length, &counts);
 }
@@ -111,6 +119,7 @@ DLLM_RULE void dllm_fill_behind(const dllm_step *step, const dllm_end *end)
     if (!writes_eos && !fills) return;
     const int64_t id =
         writes_eos ? dllm_canvas_read(step, (int32_t)end->first_eos) : rules->fill_id;
+    DLLM_ROLLED
     for (int32_t q = (int32_t)end->first_eos + 1 + dllm_team_rank(); q < rules->length;
          q += dllm_team_size())
         if (writes_eos || dllm_is_masked(step, q)) dllm_canvas_write(step, q, id);
@@ -124,6 +133,7 @@ DLLM_RULE void dllm_guard_block(const dllm_step *step)
     const dllm_sequence_record *record = step->record;
     uint8_t *guarded =
         step->params->guarded + (int64_t)step->sequence * step->params->positions_max;
+    DLLM_ROLLED
     for (int32_t q = record->low + dllm_team_rank(); q < record->high; q += dllm_team_size())
         guarded[q - record->low] =
             (uint8_t)(manner->guards_given ? !dllm_is_masked(step, q) : q < step->rules->prompt);
@@ -151,7 +161,7 @@ DLLM_RULE void dllm_step_settle(const dllm_step *step, dllm_step_tally tally)
 {
     dllm_sequence_record *record = step->record;
     do {
-        const dllm_end end = dllm_look_at_canvas(step, tally.has_eos);
+        const dllm_end end = dllm_look_at_canvas(step, tally.eos < DLLM_NO_POSITION);
         dllm_fill_behind(step, &end);
         dllm_measure_block(step, &end);
         const int32_t entered = record->moved;
@@ -168,26 +178,33 @@ DLLM_RULE void dllm_step_settle(const dllm_step *step, dllm_step_tally tally)
                 dllm_leave_block(step);
         }
         tally.is_read = 0;
-        tally.has_eos = 0;
+        tally.eos = DLLM_NO_POSITION;
         dllm_team_meet();
     } while (record->moved);
 }
 
-/* A sequence that has ended: nothing is read for it, and where its result ends. */
+/* A sequence that has ended: nothing is read for it, and where its result ends; rank 0 alone. */
 DLLM_RULE void dllm_step_finish(const dllm_step *step)
 {
-    const int32_t first = dllm_first_eos(step);
-    dllm_team_meet();
-    if (dllm_team_rank() != 0) return;
-    if (!dllm_is_running(step) || step->record->phase == DLLM_FORWARD_PERSIST)
-        step->record->reads = 0;
-    step->record->end = first < step->rules->length ? first + 1 : step->rules->length;
+    dllm_sequence_record *record = step->record;
+    const int32_t length = step->rules->length;
+    if (!dllm_is_running(step) || record->phase == DLLM_FORWARD_PERSIST) record->reads = 0;
+    record->end = record->first_eos < length ? record->first_eos + 1 : length;
 }
 
 DLLM_RULE dllm_step_tally dllm_nothing_read(void)
 {
-    const dllm_step_tally tally = {0, 0, 0, 0, 0, 0, DLLM_NO_POSITION};
+    const dllm_step_tally tally = {0, 0, 0, 0, 0, DLLM_NO_POSITION, DLLM_NO_POSITION};
     return tally;
+}
+
+/* The first EOS anew, from the canvas; for the whole team. */
+DLLM_RULE void dllm_find_first_eos(const dllm_step *step)
+{
+    const int32_t first = dllm_first_eos(step);
+    dllm_team_meet();
+    if (dllm_team_rank() == 0) step->record->first_eos = first;
+    dllm_team_meet();
 }
 
 /* A cancelled sequence goes on where it was. */
@@ -202,23 +219,23 @@ DLLM_RULE void dllm_step_resume(const dllm_step *step)
     dllm_team_meet();
 }
 
-/** Puts a sequence at its first block, or one that was cancelled back to work. */
+/** Puts a sequence at its first block, or one that was cancelled back to work. Later steps keep count
+    of the first EOS; here the canvas is searched. */
 DLLM_RULE void dllm_step_start(const dllm_step *step)
 {
     const int32_t is_new = dllm_is_running(step) && step->record->block < 0;
     const int32_t is_cancelled = step->record->state == DLLM_RECORD_CANCELLED;
-    if (!is_new && !is_cancelled) return;
     dllm_team_meet();
     if (is_new && dllm_team_rank() == 0) {
         step->record->block = 0;
         dllm_enter_block(step, step->rules->first_block);
     }
-    dllm_team_meet();
+    dllm_find_first_eos(step);
     if (is_cancelled)
         dllm_step_resume(step);
-    else if (dllm_is_running(step))
+    else if (is_new && dllm_is_running(step))
         dllm_step_settle(step, dllm_nothing_read());
-    dllm_step_finish(step);
+    if (dllm_team_rank() == 0) dllm_step_finish(step);
 }
 
 #endif

@@ -11,6 +11,7 @@
 
 constexpr int block_threads = DLLM_TEAM;
 constexpr int team_warps = block_threads / warp_lanes;
+constexpr int team_sums_max = 4;
 
 static_assert(block_threads % warp_lanes == 0, "a team is whole warps");
 
@@ -29,32 +30,64 @@ DLLM_DEVICE void dllm_team_meet()
     __syncthreads();
 }
 
-/* Every warp's number to all; the first barrier keeps the numbers before from being overwritten. */
-DLLM_DEVICE const int32_t *exchange_by_warp(int32_t value)
+/* One instruction a warp from sm_80 on, five exchanges between lanes before. */
+DLLM_DEVICE int32_t warp_sum(int32_t value)
 {
-    __shared__ int32_t of_warp[team_warps];
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(whole_warp, value);
+#else
+    for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
+        value += __shfl_xor_sync(whole_warp, value, distance);
+    return value;
+#endif
+}
+
+DLLM_DEVICE int32_t warp_least(int32_t value)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(whole_warp, value);
+#else
+    for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
+        value = smaller(value, __shfl_xor_sync(whole_warp, value, distance));
+    return value;
+#endif
+}
+
+/* Every warp's numbers to all, number i of warp w in [i * team_warps + w]; the first barrier keeps the
+   numbers before from being overwritten. */
+DLLM_DEVICE const int32_t *exchange_by_warp(const int32_t *values, int32_t count)
+{
+    __shared__ int32_t of_warp[team_sums_max * team_warps];
+    const unsigned warp = threadIdx.x / warp_lanes;
     __syncthreads();
-    if (threadIdx.x % warp_lanes == 0) of_warp[threadIdx.x / warp_lanes] = value;
+    for (int i = 0; i < count; i++)
+        if (threadIdx.x % warp_lanes == 0) of_warp[i * team_warps + warp] = values[i];
     __syncthreads();
     return of_warp;
 }
 
+DLLM_DEVICE void dllm_team_sums(int32_t *values, int32_t count)
+{
+    for (int i = 0; i < count; i++)
+        values[i] = warp_sum(values[i]);
+    const int32_t *of_warp = exchange_by_warp(values, count);
+    for (int i = 0; i < count; i++) {
+        values[i] = 0;
+        for (int w = 0; w < team_warps; w++)
+            values[i] += of_warp[i * team_warps + w];
+    }
+}
+
 DLLM_DEVICE int32_t dllm_team_sum(int32_t value)
 {
-    for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
-        value += __shfl_xor_sync(whole_warp, value, distance);
-    const int32_t *of_warp = exchange_by_warp(value);
-    int32_t sum = 0;
-    for (int w = 0; w < team_warps; w++)
-        sum += of_warp[w];
-    return sum;
+    dllm_team_sums(&value, 1);
+    return value;
 }
 
 DLLM_DEVICE int32_t dllm_team_least(int32_t value)
 {
-    for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
-        value = smaller(value, __shfl_xor_sync(whole_warp, value, distance));
-    const int32_t *of_warp = exchange_by_warp(value);
+    const int32_t of_lanes = warp_least(value);
+    const int32_t *of_warp = exchange_by_warp(&of_lanes, 1);
     int32_t least = of_warp[0];
     for (int w = 1; w < team_warps; w++)
         least = smaller(least, of_warp[w]);
@@ -64,7 +97,8 @@ DLLM_DEVICE int32_t dllm_team_least(int32_t value)
 DLLM_DEVICE int32_t dllm_team_place(int32_t value, int32_t *total)
 {
     const unsigned lanes = __ballot_sync(whole_warp, value);
-    const int32_t *of_warp = exchange_by_warp(__popc(lanes));
+    const int32_t marked = __popc(lanes);
+    const int32_t *of_warp = exchange_by_warp(&marked, 1);
     const unsigned warp = threadIdx.x / warp_lanes;
     int32_t place = __popc(lanes & ((1u << threadIdx.x % warp_lanes) - 1));
     *total = 0;

@@ -23,10 +23,16 @@ DLLM_RULE int32_t dllm_team_size(void)
 /** All meet; what was written before is seen after it. */
 DLLM_RULE void dllm_team_meet(void) {}
 
-/** Sum and minimum over the team, for all of it. */
+/** Sum, sums of several numbers at once, and minimum over the team, for all of it. count: 1 .. 4 */
 DLLM_RULE int32_t dllm_team_sum(int32_t value)
 {
     return value;
+}
+
+DLLM_RULE void dllm_team_sums(int32_t *values, int32_t count)
+{
+    (void)values;
+    (void)count;
 }
 
 DLLM_RULE int32_t dllm_team_least(int32_t value)

@@ -49,6 +49,7 @@ dllm_test(test_capture LABEL unit SOURCES test_capture.c ${cache_fixture})
 dllm_test(test_problem LABEL unit SOURCES test_problem.c)
 dllm_test(test_decode_keys LABEL unit SOURCES test_decode_keys.c)
 dllm_test(test_decode_rules LABEL unit SOURCES test_decode_rules.c)
+dllm_test(test_decode_step LABEL unit SOURCES test_decode_step.c decode_world.c)
 dllm_test(test_decode_loop LABEL unit SOURCES test_decode_loop.c decode_world.c)
 dllm_test(test_families LABEL unit SOURCES test_families.c)
 

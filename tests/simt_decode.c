@@ -16,6 +16,7 @@ enum { PRESETS = 12 };
 
 static decode_world world, other;
 static simt_order order;
+static const char *select_variant = "decode_select_step";
 
 /* ---- stages ------------------------------------------------------------------------------- */
 
@@ -46,7 +47,7 @@ static dllm_status list(dllm_decode *decode, dllm_stream stream)
 static dllm_status select_tokens(dllm_decode *decode, dllm_stream stream)
 {
     (void)stream;
-    return launch(decode, "decode_select_step");
+    return launch(decode, select_variant);
 }
 
 static void take_kernels(dllm_decode *decode)
@@ -148,6 +149,18 @@ START_TEST(kernels_filter_as_the_cpu_does)
 }
 END_TEST
 
+/* As blocks with more positions than a team has threads. */
+START_TEST(keys_may_be_sorted)
+{
+    order = SIMT_LAST_COME;
+    select_variant = "decode_select_sorted";
+    make_world(&world, _i);
+    make_world(&other, _i);
+    compare_runs();
+    select_variant = "decode_select_step";
+}
+END_TEST
+
 START_TEST(large_blocks_take_the_workspace)
 {
     make_world(&world, 1);
@@ -196,6 +209,7 @@ int main(void)
     tcase_add_test(runs, a_cancel_that_one_team_misses_takes_no_rows_away);
     suite_add_tcase(suite, runs);
     TCase *sizes = tcase_create("sizes");
+    tcase_add_loop_test(sizes, keys_may_be_sorted, 0, PRESETS);
     tcase_add_test(sizes, large_blocks_take_the_workspace);
     suite_add_tcase(suite, sizes);
     return check_suite_run(suite);
