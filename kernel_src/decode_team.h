@@ -31,8 +31,8 @@ DLLM_RULE int32_t dllm_team_sum(int32_t value)
 
 DLLM_RULE void dllm_team_sums(int32_t *values, int32_t count)
 {
-    (void)values;
-    (void)count;
+    for (int32_t i = 0; i < count; i++)
+        values[i] = dllm_team_sum(values[i]);
 }
 
 DLLM_RULE int32_t dllm_team_least(int32_t value)

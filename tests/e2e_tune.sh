@@ -301,6 +301,23 @@ check 'bench with more outputs' 0 "$bench" --device cpu --set austen --op head -
     --more statistics,gumbel
 has out 'head *bf16 *4096 *256 *3 cpu+statistics *L'
 has out 'head *bf16 *4096 *256 *3 cpu+gumbel *L'
+check 'bench of steps' 0 "$bench" --device cpu --op step --vocab 512 --depth 64 --canvases 2 --length 64 \
+    --block 8 --samples 3 --json "$work/step.json"
+has out 'llada head'
+has out 'dream own'
+python3 - "$work/step.json" <<'END' || complain "its results are not those of steps"
+import json, sys
+results = json.load(open(sys.argv[1]))
+found = [(r["vocab"], r["what"]) for r in results]
+wanted = [(v, p + s) for v in (512, 256) for p in ("llada", "threshold", "dream")
+          for s in ("", " head", " own")]
+sys.exit(found != wanted or any(r["op"] != "step" or r["rows"] != 16 for r in results))
+END
+check 'bench of a decoder that nobody published' 2 "$bench" --device cpu --op step --vocab 512 --depth 64 \
+    --canvases 1 --length 64 --block 8 --preset lamda
+has out 'preset "lamda" is none of'
+check 'bench of a canvas of half a block' 1 "$bench" --device cpu --op step --length 100
+has err 'length 100 is not two blocks of 32'
 check 'bench of a family that the CPU has not' 2 "$bench" --device cpu --op head --vocab 64 \
     --depth 16 --rows 1 --family mma
 has out 'mma *--'

@@ -67,6 +67,16 @@ class Tables(unittest.TestCase):
         self.assertIn("| R | bf16 |", text)
         self.assertIn("96.3 % of the read", text)
 
+    def test_a_step_stands_beside_its_head_and_its_own_work(self):
+        step = {"op": "step", "rows": 128}
+        found = report.sections(
+            [result("llada", ms=0.26, **step), result("llada head", ms=0.2485, **step),
+             result("llada own", ms=0.0115, **step), result("llada", vocab=256, ms=0.02, **step)])
+        self.assertEqual(list(found), ["step"])
+        self.assertIn("128 rows where a block begins", found["step"])
+        self.assertIn("| `llada` | 126,464 | 260.0 | 248.5 | 11.5 |", found["step"])
+        self.assertIn("| `llada` | 256 | 20.0 | – | – |", found["step"])
+
     def test_workspace_is_that_of_the_families(self):
         text = report.head_section([result("cublas+sampler", workspace_bytes=2**32),
                                     result("sm90", workspace_bytes=2**20)], "L")

@@ -1,5 +1,6 @@
 /*
- * bench.c - times each kernel family of the head, and the sampler, against cuBLAS's product alone
+ * bench.c - times each kernel family of the head, and the sampler, against cuBLAS's product alone, and
+ * steps of the decode loop against the head alone
  *
  * A family is checked against a double reference before it is timed: a wrong one gets no number.
  * The baseline is the product with its logits written in the type of the operands, and nothing
@@ -9,6 +10,7 @@
 
 #include "bench_contest.h"
 #include "bench_exit.h"
+#include "bench_step.h"
 #include "element_type.h"
 
 static const int64_t head_rows[] = {1,   16,  64,  72,  96,   128,  160,  192,
@@ -65,6 +67,10 @@ static void measure_all(bench_session *bench)
     for (size_t i = 0; options->sampler && i < sizeof types / sizeof types[0]; i++) {
         if (!options->type || options->type == types[i])
             measure_operation(bench, &options->shapes[0], 0, types[i]);
+    }
+    for (int i = 0; options->step && i < options->shape_count; i++) {
+        const bench_head *head = &options->shapes[i];
+        bench_step_measure(bench, head, options->type ? options->type : head->type);
     }
 }
 

@@ -31,11 +31,11 @@ static const char help[] =
     "usage: bench [options]\n"
     "Times the head and the sampler against cuBLAS's product alone and a plain read, after "
     "checking\n"
-    "their results.\n"
+    "their results; and steps of the decode loop against the head alone.\n"
     "\n"
     "  --device D      cuda, cuda:N or cpu (cuda)\n"
     "  --threads N     worker threads of the CPU device (all cores)\n"
-    "  --op OP         head or sampler (both)\n"
+    "  --op OP         head, sampler or step (head and sampler)\n"
     "  --method M      letters, in order: L launches interleaved, B bursts interleaved, H time of\n"
     "                  the calling thread, at the first number of rows alone (LH; on the CPU L)\n"
     "  --family LIST   families of the head by name, with commas; dllm is the library's choice\n"
@@ -52,6 +52,10 @@ static const char help[] =
     "                  all measures each shape of the table once\n"
     "  --vocab N       vocabulary, in place of the set's\n"
     "  --depth N       depth, in place of the set's\n"
+    "  --canvases N    step: sequences (4)\n"
+    "  --length N      step: positions of each, whole blocks (4096)\n"
+    "  --block N       step: positions of a block (32)\n"
+    "  --preset LIST   step: decoders by name (llada,threshold,dream)\n"
     "  --type TYPE     bf16, fp16 or fp32 (head: the set's; sampler: each)\n"
     "  --samples N     samples of a variant, fewer where it is slow (L 30, B 5, H 2000)\n"
     "  --burst MS      length of a burst (150)\n"
@@ -73,6 +77,10 @@ enum {
     SET,
     VOCAB,
     DEPTH,
+    CANVASES,
+    LENGTH,
+    BLOCK,
+    PRESET,
     TYPE,
     SAMPLES,
     BURST,
@@ -93,6 +101,10 @@ static const struct option long_options[] = {
     {"set", required_argument, NULL, SET},
     {"vocab", required_argument, NULL, VOCAB},
     {"depth", required_argument, NULL, DEPTH},
+    {"canvases", required_argument, NULL, CANVASES},
+    {"length", required_argument, NULL, LENGTH},
+    {"block", required_argument, NULL, BLOCK},
+    {"preset", required_argument, NULL, PRESET},
     {"type", required_argument, NULL, TYPE},
     {"samples", required_argument, NULL, SAMPLES},
     {"burst", required_argument, NULL, BURST},
@@ -125,17 +137,19 @@ static void read_rows(bench_options *out, char *list)
     if (out->row_count == 0) bench_fatal(BENCH_USAGE, "--rows is empty");
 }
 
-static void read_families(bench_options *out, char *list)
+/* Names with commas; returns how many. */
+static int read_names(char (*names)[BENCH_NAME_BYTES], int most, const char *option, char *list)
 {
     char *rest = NULL;
-    out->family_count = 0;
+    int count = 0;
     for (char *item = strtok_r(list, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
-        if (out->family_count == BENCH_FAMILIES_MAX || strlen(item) >= sizeof out->families[0])
-            bench_fatal(BENCH_USAGE, "--family takes at most %d names of at most %zu letters",
-                        BENCH_FAMILIES_MAX, sizeof out->families[0] - 1);
-        (void)snprintf(out->families[out->family_count++], sizeof out->families[0], "%s", item);
+        if (count == most || strlen(item) >= BENCH_NAME_BYTES)
+            bench_fatal(BENCH_USAGE, "%s takes at most %d names of at most %d letters", option,
+                        most, BENCH_NAME_BYTES - 1);
+        (void)snprintf(names[count++], BENCH_NAME_BYTES, "%s", item);
     }
-    if (out->family_count == 0) bench_fatal(BENCH_USAGE, "--family is empty");
+    if (count == 0) bench_fatal(BENCH_USAGE, "%s is empty", option);
+    return count;
 }
 
 static unsigned read_words(const char *option, const word *words, char *list)
@@ -224,8 +238,9 @@ static void read_operation(bench_options *out, const char *name)
 {
     out->head = strcmp(name, "head") == 0;
     out->sampler = strcmp(name, "sampler") == 0;
-    if (!out->head && !out->sampler)
-        bench_fatal(BENCH_USAGE, "operation %s is not head or sampler", name);
+    out->step = strcmp(name, "step") == 0;
+    if (!out->head && !out->sampler && !out->step)
+        bench_fatal(BENCH_USAGE, "operation %s is not head, sampler or step", name);
 }
 
 static void read_type(bench_options *out, const char *name)
@@ -235,8 +250,30 @@ static void read_type(bench_options *out, const char *name)
         bench_fatal(BENCH_USAGE, "type %s is not bf16, fp16 or fp32", name);
 }
 
+/* What steps decode; false: it is another option. */
+static bool read_step_option(bench_options *out, int option, char *value)
+{
+    switch (option) {
+    case CANVASES:
+        out->canvases = read_number("--canvases", value, 1, 1024);
+        return true;
+    case LENGTH:
+        out->length = read_number("--length", value, 2, 1 << 20);
+        return true;
+    case BLOCK:
+        out->block = read_number("--block", value, 1, 8192);
+        return true;
+    case PRESET:
+        out->preset_count = read_names(out->presets, BENCH_PRESETS_MAX, "--preset", value);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void read_option(bench_options *out, int option, char *value)
 {
+    if (read_step_option(out, option, value)) return;
     switch (option) {
     case DEVICE:
         read_device(out, value);
@@ -251,7 +288,7 @@ static void read_option(bench_options *out, int option, char *value)
         read_method(out, value);
         break;
     case FAMILY:
-        read_families(out, value);
+        out->family_count = read_names(out->families, BENCH_FAMILIES_MAX, "--family", value);
         break;
     case BESIDE:
         out->beside = read_words("--beside", beside_words, value);
@@ -301,6 +338,9 @@ static void finish(bench_options *out)
 {
     const bool cpu = out->device == DLLM_DEVICE_CPU;
     if (out->way_count == 0) read_method(out, cpu ? "L" : "LH");
+    if (out->step && (out->length % out->block != 0 || out->length == out->block))
+        bench_fatal(BENCH_USAGE, "--length %lld is not two blocks of %lld or more",
+                    (long long)out->length, (long long)out->block);
     for (int i = 0; cpu && i < out->way_count; i++) {
         if (out->ways[i]->letter == 'H')
             bench_fatal(BENCH_USAGE, "--method H needs a GPU: a run on the CPU is the work itself");
@@ -316,7 +356,12 @@ void bench_options_read(bench_options *out, int argc, char **argv)
     *out = (bench_options){.head = true,
                            .sampler = true,
                            .beside = BENCH_BESIDE_READ | BENCH_BESIDE_LT | BENCH_BESIDE_SAMPLER,
-                           .burst_ms = 150.0};
+                           .burst_ms = 150.0,
+                           .preset_count = 3,
+                           .presets = {"llada", "threshold", "dream"},
+                           .canvases = 4,
+                           .length = 4096,
+                           .block = 32};
     read_set(out, "llada-8b");
     for (;;) {
         const int option = getopt_long(argc, argv, "", long_options, NULL);

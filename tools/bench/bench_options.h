@@ -7,6 +7,7 @@
 #include "bench_work.h"
 
 enum { BENCH_ROWS_MAX = 32, BENCH_FAMILIES_MAX = 7, BENCH_SHAPES_MAX = 64, BENCH_WAYS_MAX = 3 };
+enum { BENCH_NAME_BYTES = 24, BENCH_PRESETS_MAX = 12 };
 
 /** What is measured beside the baseline and the families, as bits of beside. */
 enum { BENCH_BESIDE_READ = 1, BENCH_BESIDE_LT = 2, BENCH_BESIDE_SAMPLER = 4 };
@@ -24,19 +25,25 @@ typedef struct bench_options {
     int threads; /* CPU: 0 = all */
     bool head;
     bool sampler;
+    bool step;
     int way_count; /* methods, one after the other */
     const bench_way *ways[BENCH_WAYS_MAX];
     int row_count; /* 0: the default list of the operation */
     int64_t rows[BENCH_ROWS_MAX];
     int family_count; /* 0: all that the device has */
-    char families[BENCH_FAMILIES_MAX][24];
+    char families[BENCH_FAMILIES_MAX][BENCH_NAME_BYTES];
     unsigned beside;   /* BENCH_BESIDE_ bits */
     bool beside_named; /* they were asked for: they take part in every method */
     unsigned more;     /* BENCH_MORE_ bits: each family also takes part with such a bundle */
     int shape_count;
     bench_head shapes[BENCH_SHAPES_MAX];
-    dllm_type type; /* DLLM_TYPE_NONE: the head's own, and every type for the sampler */
-    int samples;    /* 0: the method's own */
+    dllm_type type;   /* DLLM_TYPE_NONE: the head's own, and every type for the sampler */
+    int preset_count; /* steps: decoders, and what they decode */
+    char presets[BENCH_PRESETS_MAX][BENCH_NAME_BYTES];
+    int64_t canvases;
+    int64_t length; /* of a canvas, blocks of it and of prompt */
+    int64_t block;
+    int samples; /* 0: the method's own */
     double burst_ms;
     const char *csv_path; /* NULL: not written */
     const char *json_path;

@@ -13,10 +13,15 @@
 #include "element_type.h"
 
 /* Operations of the product, and bytes that have to be read at least; the time of the calling thread
-   says nothing about either. */
+   says nothing about either, nor does that of steps, whose rows grow fewer. */
+static bool has_rates(const bench_result *result)
+{
+    return result->method != 'H' && strcmp(result->op, "step") != 0;
+}
+
 static double tflops(const bench_result *result)
 {
-    if (result->method == 'H' || strcmp(result->what, "read") == 0) return 0.0;
+    if (!has_rates(result) || strcmp(result->what, "read") == 0) return 0.0;
     return 2.0 * (double)result->rows * (double)result->vocab * (double)result->depth /
            (result->ms * 1e9);
 }
@@ -27,7 +32,7 @@ static double gbps(const bench_result *result)
     const int64_t rows = strcmp(result->what, "read") == 0 ? 0 : result->rows;
     const double read = result->depth ? (double)(result->vocab + rows) * (double)result->depth
                                       : (double)result->rows * (double)result->vocab;
-    if (result->method == 'H') return 0.0;
+    if (!has_rates(result)) return 0.0;
     return read * (double)element_bytes(result->type) / (result->ms * 1e6);
 }
 
@@ -85,7 +90,9 @@ void bench_report_header(const bench_report *report)
     (void)printf("# dllm %s on %s (%s)", dllm_version(), place->device, place->arch);
     if (place->driver[0]) (void)printf(", driver %s, limits %s", place->driver, place->clocks);
     (void)printf("\n# %s, %s\n", place->date, place->command);
-    (void)printf("# ms: median; ratio: head %s; sampler to the plain read\n", place->baseline);
+    (void)printf(
+        "# ms: median; ratio: head %s; sampler to the plain read; step to the head alone\n",
+        place->baseline);
     (void)printf(
         "# share: of the plain read's rate; method L launches interleaved, B bursts, H time "
         "of the calling thread\n");

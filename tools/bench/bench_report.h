@@ -9,10 +9,11 @@
 #include <stdbool.h>
 
 typedef struct bench_result {
-    const char *op;  /* "head", "sampler" */
+    const char *op;  /* "head", "sampler", "step" */
     const char *set; /* name of the head's shape, "" for one without */
     char what[40];   /* "cublas": the product alone; "read", "cublaslt", "cublas+sampler"; "dllm":
-                         the library's choice; else the family */
+                         the library's choice; else the family. Of a step its preset, with
+                         " head" the head alone, with " own" what is beside it */
     char method;     /* 'L', 'B' or 'H': bench_measure.h */
     int64_t vocab;
     int64_t depth; /* sampler: 0 */
@@ -20,7 +21,7 @@ typedef struct bench_result {
     dllm_type type;
     double ms; /* median */
     double min_ms;
-    double ratio;  /* to the baseline, paired; 0 = there was none */
+    double ratio;  /* to the baseline, of a step to the head alone, paired; 0 = there was none */
     double share;  /* of the plain read's rate, paired; 0 = nothing was read */
     double sm_mhz; /* while it ran; 0 = not known */
     double watts;

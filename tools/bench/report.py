@@ -143,6 +143,23 @@ def sampler_section(results, method):
             + table(["R"] + header, rows))
 
 
+def step_section(results):
+    """Presets and vocabularies down: a step, the head alone, what the step does beyond it."""
+    cells = {(r["vocab"], r["what"]): r for r in results}
+    rows = []
+    for vocab, what in cells:
+        if what.endswith((" head", " own")):
+            continue
+        parts = [cells.get((vocab, what + suffix)) for suffix in ("", " head", " own")]
+        rows.append([f"`{what}`", f"{vocab:,}"]
+                    + [f"{1e3 * part['ms']:.1f}" if part else "–" for part in parts])
+    first = results[0]
+    return (f"Decode steps, H = {first['depth']:,}, {first['type']}, {first['rows']:,} rows where a block "
+            "begins: µs a step, median over whole blocks; own work: list, gather, select and commit, what "
+            "a step takes beyond the head at the same rows\n\n"
+            + table(["decoder", "V", "step", "head alone", "own work"], rows))
+
+
 def host_section(results):
     """Takers across: what the calling thread spends on one run."""
     takers = in_order((r["op"], r["what"]) for r in results)
@@ -213,9 +230,11 @@ def sections(results):
                 continue
             many = op == "head" and len({shape_of(r) for r in chosen}) > 1
             found[f"{peers}{op}{'s' if many else ''} {method}"] = section(chosen, method)
-    chosen = [r for r in results if r["method"] == "H"]
-    if chosen:
-        found["host"] = host_section(chosen)
+    for kind, section, chosen in (
+            ("step", step_section, [r for r in results if r["op"] == "step"]),
+            ("host", host_section, [r for r in results if r["method"] == "H"])):
+        if chosen:
+            found[kind] = section(chosen)
     return found
 
 
