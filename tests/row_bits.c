@@ -157,6 +157,39 @@ START_TEST(batch_invariant_plans_give_the_same_bits)
 }
 END_TEST
 
+/* Exact logits: whatever tiles and splits a family takes for a number of rows, the ids drawn are the same,
+   and those of the reference. */
+START_TEST(every_plan_draws_the_same_ids)
+{
+    static const int64_t rows_max[] = {ROW_FIXTURE_ROWS, 1, 24, 60, 400, 3000};
+    double wanted[ROW_FIXTURE_ROWS] = {0};
+    row_shape shape = row_fixture_shape(1);
+    row_data data;
+    dllm_message why;
+    shape.values = VALUES_INTEGER;
+    shape.vocab = 20011;
+    shape.features = FEATURE_OUTPUTS | FEATURE_KEYS;
+    if (!row_fixture_make(&data, &shape, _i * ROW_VARIANTS + 1)) return;
+    data.problem.plan_temperature = 0.75f;
+    for (size_t i = 0; i < sizeof rows_max / sizeof rows_max[0]; i++) {
+        row_result result;
+        data.problem.rows_max = rows_max[i];
+        data.problem.rows = rows_max[i] < shape.rows ? rows_max[i] : shape.rows;
+        row_fixture_run(&result, &data.problem);
+        ck_assert_msg(i > 0 || row_data_compare(&data, &result, &why), "%s: %s",
+                      data.problem.family, why.text);
+        for (int64_t r = 0; r < data.problem.rows; r++) {
+            const double id = row_result_value(&result, ROW_GUMBEL_ID, r);
+            if (i == 0) wanted[r] = id;
+            ck_assert_msg(id == wanted[r], "%s, rows_max %lld, row %lld: %.0f, wanted %.0f",
+                          data.problem.family, (long long)rows_max[i], (long long)r, id, wanted[r]);
+        }
+        row_result_release(&result);
+    }
+    row_data_release(&data);
+}
+END_TEST
+
 void row_bits_add(Suite *suite, int families)
 {
     const row_suite_setup *setup = row_fixture_setup();
@@ -169,6 +202,7 @@ void row_bits_add(Suite *suite, int families)
     tcase_add_loop_test(bits, a_row_count_of_the_device_gives_the_same_bits, 0,
                         families * ROW_VARIANTS);
     tcase_add_loop_test(bits, gathered_rows_draw_as_they_do_in_order, 0, families);
+    tcase_add_loop_test(bits, every_plan_draws_the_same_ids, 0, families);
     tcase_add_loop_test(bits, batch_invariant_plans_give_the_same_bits, 0, families * ROW_VARIANTS);
     suite_add_tcase(suite, bits);
 }

@@ -136,13 +136,27 @@ END_TEST
 START_TEST(draws_follow_the_softmax)
 {
     dllm_message why;
+    const row_suite_setup *setup = row_fixture_setup();
+    const row_draws_setup draws = {setup->families[_i], setup->is_head, setup->draws};
     const row_outcome outcome =
-        row_draws_check(&row_fixture_device()->memory, row_fixture_device()->context,
-                        row_fixture_setup()->families[_i], row_fixture_setup()->draws, &why);
-    ck_assert_msg(outcome == ROW_RAN || outcome == ROW_UNSUPPORTED, "%s: %s",
-                  row_fixture_setup()->families[_i], why.text);
+        row_draws_check(&row_fixture_device()->memory, row_fixture_device()->context, &draws, &why);
+    ck_assert_msg(outcome == ROW_RAN || outcome == ROW_UNSUPPORTED, "%s: %s", draws.family,
+                  why.text);
 }
 END_TEST
+
+void row_suite_add_draws(Suite *suite, const row_suite_setup *with)
+{
+    int families = 0;
+    row_fixture_set(with);
+    while (with->families[families])
+        families++;
+    TCase *draws = tcase_create(with->is_head ? "head_draws" : "sampler_draws");
+    tcase_add_unchecked_fixture(draws, row_fixture_open, row_fixture_close);
+    tcase_set_timeout(draws, 0);
+    tcase_add_loop_test(draws, draws_follow_the_softmax, 0, families);
+    suite_add_tcase(suite, draws);
+}
 
 void row_suite_add(Suite *suite, const row_suite_setup *with)
 {
@@ -157,7 +171,7 @@ void row_suite_add(Suite *suite, const row_suite_setup *with)
     tcase_add_loop_test(values, an_output_alone_is_right_too, 0, families * ROW_VARIANTS);
     tcase_add_loop_test(values, the_lowest_id_wins_among_equal_inputs, 0, families);
     tcase_add_loop_test(values, shards_merge_to_the_whole, 0, families * 9);
-    if (!with->is_head) tcase_add_loop_test(values, draws_follow_the_softmax, 0, families);
     suite_add_tcase(suite, values);
     row_bits_add(suite, families);
+    row_suite_add_draws(suite, with);
 }

@@ -35,6 +35,9 @@ bool row_suite_has_device(void);
 /** Adds the tests of an operation to a suite. */
 void row_suite_add(Suite *suite, const row_suite_setup *setup);
 
+/** Adds the test of the draw's distribution alone. */
+void row_suite_add_draws(Suite *suite, const row_suite_setup *setup);
+
 /** Runs a suite in this process; 0 if every test passed. */
 int row_suite_run(Suite *suite);
 

@@ -13,12 +13,13 @@ if(TARGET row_check)
   set(heads naive tiled mma sm90 gemm_chunk)
   dllm_test(gpu_rows LABEL gpu TIMEOUT 600 EACH stream ${heads} SOURCES gpu_rows.c head_rows.c ${suite}
     LIBRARIES row_check dllm_generate_parts)
-  dllm_test(gpu_head LABEL gpu TIMEOUT 600 EACH ${heads} --shapes
+  dllm_test(gpu_head LABEL gpu TIMEOUT 600 EACH ${heads} --shapes --draws
     SOURCES gpu_head.c head_shapes.c large_head.c ${suite} LIBRARIES row_check)
   dllm_test(gpu_cache LABEL gpu TIMEOUT 300 SOURCES gpu_cache.c scratch.c LIBRARIES row_check)
   dllm_test(gpu_graph LABEL gpu TIMEOUT 600 SOURCES gpu_graph.c LIBRARIES row_check)
   dllm_test(gpu_decode LABEL gpu TIMEOUT 600 SOURCES gpu_decode.c LIBRARIES row_check)
-  dllm_test(gpu_sampler LABEL gpu TIMEOUT 600 SOURCES gpu_sampler.c ${suite} LIBRARIES row_check)
+  dllm_test(gpu_sampler LABEL gpu TIMEOUT 600 EACH stream --draws SOURCES gpu_sampler.c ${suite}
+    LIBRARIES row_check)
 
   add_test(NAME check_exit_codes COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/check_exit_codes.sh
     $<TARGET_FILE:dllm-check> ${CMAKE_CURRENT_SOURCE_DIR}/cases/row_cases.json)

@@ -94,7 +94,7 @@ bool bench_alone_open(bench_alone *out, bench_loop *loop)
     *out = (bench_alone){.loop = loop};
     if (!call(out, dllm_head_prepare(&out->plan, loop->work->context, &options)) || !allocate(out))
         return false;
-    bool captured = true;
+    bool captured = run(out, 0); /* what is loaded at a first launch is loaded now */
     for (int i = 0; captured && loop->graph && i < loop->steps; i++)
         captured = capture(out, i);
     return captured;
