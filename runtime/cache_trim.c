@@ -160,27 +160,40 @@ bool dllm__cache_trim(dllm_trim_report *out, const dllm_cache_dir *dir, uint64_t
 
 /* ---- clear */
 
-static void empty_folder(dllm_trim_report *out, const dllm_cache_dir *dir, const char *below,
+static int is_entry(const struct dirent *entry)
+{
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+/* A folder where none belongs stays, and is counted. */
+static void remove_file(dllm_trim_report *out, const dllm_cache_folder *folder, const char *name,
+                        bool dry_run)
+{
+    struct stat status;
+    if (fstatat(folder->fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+    out->entries++;
+    if (S_ISDIR(status.st_mode)) return;
+    const bool removed = dry_run || unlinkat(folder->fd, name, 0) == 0;
+    out->bytes += (uint64_t)status.st_size;
+    out->removed += removed;
+    out->removed_bytes += removed ? (uint64_t)status.st_size : 0;
+}
+
+/* False if there is no such folder. */
+static bool empty_folder(dllm_trim_report *out, const dllm_cache_dir *dir, const char *below,
                          bool dry_run)
 {
     dllm_cache_folder folder;
     struct dirent **names = NULL;
-    if (!dllm__cache_folder_open(&folder, dir, below, false)) return;
-    const int count = scandirat(folder.fd, ".", &names, NULL, NULL);
+    if (!dllm__cache_folder_open(&folder, dir, below, false)) return false;
+    const int count = scandirat(folder.fd, ".", &names, is_entry, NULL);
     for (int i = 0; i < count; i++) {
-        struct stat status;
-        if (fstatat(folder.fd, names[i]->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-            !S_ISDIR(status.st_mode)) {
-            const bool removed = dry_run || unlinkat(folder.fd, names[i]->d_name, 0) == 0;
-            out->entries++;
-            out->bytes += (uint64_t)status.st_size;
-            out->removed += removed;
-            out->removed_bytes += removed ? (uint64_t)status.st_size : 0;
-        }
+        remove_file(out, &folder, names[i]->d_name, dry_run);
         free(names[i]);
     }
     free(names);
     dllm__cache_folder_close(&folder);
+    return true;
 }
 
 static void empty_folders(dllm_trim_report *out, const dllm_cache_dir *dir, const char *below,
@@ -189,12 +202,12 @@ static void empty_folders(dllm_trim_report *out, const dllm_cache_dir *dir, cons
     dllm_cache_folder folder;
     struct dirent **names = NULL;
     if (!dllm__cache_folder_open(&folder, dir, below, false)) return;
-    const int count = scandirat(folder.fd, ".", &names, NULL, NULL);
+    const int count = scandirat(folder.fd, ".", &names, is_entry, NULL);
     dllm__cache_folder_close(&folder);
     for (int i = 0; i < count; i++) {
         char inner[NAME_MAX + 16];
         (void)snprintf(inner, sizeof inner, "%s/%s", below, names[i]->d_name);
-        if (names[i]->d_name[0] != '.') empty_folder(out, dir, inner, dry_run);
+        out->entries += !empty_folder(out, dir, inner, dry_run); /* what else is there stays */
         free(names[i]);
     }
     free(names);
@@ -209,6 +222,6 @@ bool dllm__cache_clear(dllm_trim_report *out, const dllm_cache_dir *dir, bool ke
     if (kernels) empty_folders(out, dir, "v1/k", dry_run);
     if (tuning) empty_folders(out, dir, "v1/t", dry_run);
     for (size_t i = 0; kernels && i < sizeof beside / sizeof beside[0]; i++)
-        empty_folder(out, dir, beside[i], dry_run);
+        (void)empty_folder(out, dir, beside[i], dry_run);
     return true;
 }

@@ -22,7 +22,7 @@ bool dllm__parse_bytes(uint64_t *out, const char *text);
 uint64_t dllm__cache_limit(void);
 
 typedef struct dllm_trim_report {
-    int entries; /* that were there */
+    int entries; /* that were there; clear counts what it leaves alone too, a folder in a folder */
     int removed;
     uint64_t bytes;
     uint64_t removed_bytes;

@@ -200,6 +200,9 @@ check 'clear --tuning' 0 env DLLM_CACHE_DIR="$work/new" "$tune" clear --tuning
 has out '^0 of 0 files'
 check 'clear' 0 env DLLM_CACHE_DIR="$work/new" "$tune" clear
 [ -z "$(find "$work/new/v1/k" -name '*.dk')" ] || complain 'it left a kernel'
+mkdir "$work/new/v1/tmp/folder"
+check 'clear that leaves a folder' 2 env DLLM_CACHE_DIR="$work/new" "$tune" clear
+has out '^0 of 1 files removed'
 mkdir "$work/foreign"
 check 'clear what is no cache' 5 env DLLM_CACHE_DIR="$work/foreign" "$tune" clear
 has err 'CACHEDIR.TAG'

@@ -180,6 +180,28 @@ START_TEST(clearing_takes_what_it_is_told)
 }
 END_TEST
 
+START_TEST(clearing_counts_what_it_leaves)
+{
+    static const char *const strange[] = {"v1/tmp/folder", "v1/k/notes"};
+    char path[FIXTURE_PATH_BYTES];
+    dllm_trim_report report;
+    (void)fill();
+    ck_assert(dllm__cache_clear(&report, &fixture.dir, true, true, false));
+    ck_assert_int_eq(report.removed, report.entries);
+    fixture_path(path, &fixture, "v1/tmp");
+    (void)mkdir(path, 0700);
+    fixture_path(path, &fixture, strange[0]);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    fixture_path(path, &fixture, strange[1]);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert(dllm__cache_clear(&report, &fixture.dir, true, true, false));
+    ck_assert_int_eq(report.entries, 2);
+    ck_assert_int_eq(report.removed, 0);
+}
+END_TEST
+
 START_TEST(sizes_are_read_or_refused)
 {
     uint64_t bytes = 0;
@@ -208,6 +230,7 @@ int main(void)
     tcase_add_test(trim, writers_trim_every_256th_time);
     tcase_add_test(trim, a_folder_without_tag_is_no_cache);
     tcase_add_test(trim, clearing_takes_what_it_is_told);
+    tcase_add_test(trim, clearing_counts_what_it_leaves);
     tcase_add_test(trim, sizes_are_read_or_refused);
     suite_add_tcase(suite, trim);
     return check_suite_run(suite);
