@@ -268,14 +268,16 @@ static dllm_status read_records(dllm_decode *decode, dllm_stream stream)
 static dllm_status judge_run(dllm_decode *decode, dllm_stream stream)
 {
     static const char *const states[] = {
-        "running",          "done",         "done at an end of sequence",
-        "without progress", "unusable row", "not covered",
-        "bad row",          "cancelled"};
+        "running",     "done",   "done at an end of sequence", "without progress", "unusable row",
+        "not covered", "bad row"};
     DLLM_TRY(read_records(decode, stream));
     for (int32_t s = 0; s < decode->count; s++) {
         const dllm_sequence_record *record = &decode->records[s];
         if (record->state <= DLLM_RECORD_DONE_EOS || record->state == DLLM_RECORD_INACTIVE)
             continue;
+        if (record->state == DLLM_RECORD_CANCELLED)
+            return dllm__fail(DLLM_INCOMPLETE, "sequence %d: cancelled after %d forwards", s,
+                              record->forwards);
         return dllm__fail(DLLM_INCOMPLETE, "sequence %d: %s at position %d in forward %d", s,
                           states[record->state], record->error_position, record->error_step);
     }

@@ -243,6 +243,7 @@ START_TEST(a_cancelled_run_goes_on_as_one_run)
     make_batch(&other, _i);
     world.cancels_at = 2;
     take_run(&world, DLLM_INCOMPLETE);
+    ck_assert_ptr_nonnull(strstr(dllm_last_error(), ": cancelled after 3 forwards"));
     ck_assert_int_eq(world_status(&world, 2).state, DLLM_DECODE_CANCELLED);
     ck_assert_int_eq(world.forwards, 3);
     ck_assert_int_eq(dllm_decode_resume(world.decode, NULL), DLLM_OK);
