@@ -22,7 +22,12 @@ foreach(arch IN LISTS architectures)
   endforeach()
 endforeach()
 
-# the check itself: a kernel that takes local memory is refused
+# the check itself: it tells how it is called wherever it is asked
+add_test(NAME kernel_check_help COMMAND kernel_check --all sm_90a --help)
+set_tests_properties(kernel_check_help PROPERTIES LABELS kernel
+  PASS_REGULAR_EXPRESSION "^usage: kernel_check")
+
+# a kernel that takes local memory is refused
 add_test(NAME kernel_check_refuses_local_memory
   COMMAND kernel_check sm_90a ${CMAKE_CURRENT_SOURCE_DIR}/data/kernels/local_memory.cu)
 set_tests_properties(kernel_check_refuses_local_memory PROPERTIES LABELS kernel SKIP_RETURN_CODE 4

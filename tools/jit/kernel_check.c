@@ -178,10 +178,17 @@ static int check_one(const dllm_nvrtc *nvrtc, const char *arch, int count, char 
     return check(nvrtc, &spec) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0) return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     static dllm_nvrtc nvrtc;
-    if (argc == 2 && strcmp(argv[1], "--help") == 0)
+    if (asks_for_help(argc, argv))
         return fputs(usage_text, stdout) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
     if (argc < 3) return usage();
     const bool all = strcmp(argv[1], "--all") == 0;
