@@ -2,18 +2,50 @@
 #include "status.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { MESSAGE_BYTES = 1024 };
 
 static _Thread_local char message[MESSAGE_BYTES];
 
+/* The escape of a control character, or the character itself. */
+static void write_piece(char piece[5], unsigned char character)
+{
+    const char *found = strchr("\nn\rr\tt", character);
+    const bool is_plain = character >= 0x20 && character != 0x7f;
+    if (is_plain)
+        (void)snprintf(piece, 5, "%c", character);
+    else if (found)
+        (void)snprintf(piece, 5, "\\%c", found[1]);
+    else
+        (void)snprintf(piece, 5, "\\x%02x", character);
+}
+
+/* A message is one line, whatever a name in it holds. */
+static void keep_line(char *out, size_t bytes, const char *text)
+{
+    size_t used = 0;
+    for (; *text; text++) {
+        char piece[5];
+        write_piece(piece, (unsigned char)*text);
+        const size_t length = strlen(piece);
+        if (used + length >= bytes) break;
+        memcpy(out + used, piece, length);
+        used += length;
+    }
+    out[used] = '\0';
+}
+
 dllm_status dllm__fail(dllm_status status, const char *format, ...)
 {
+    char text[MESSAGE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(message, sizeof message, format, arguments);
+    if (vsnprintf(text, sizeof text, format, arguments) < 0) text[0] = '\0';
     va_end(arguments);
+    keep_line(message, sizeof message, text);
     return status;
 }
 

@@ -9,7 +9,8 @@
 
 #include "dllm.h"
 
-/** Stores the message of the calling thread and returns `status`. */
+/** Stores the message of the calling thread and returns `status`; control characters, which a name may
+ * hold, as escapes. */
 dllm_status dllm__fail(dllm_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -31,6 +31,12 @@ has() {
     grep -q -e "$2" "$work/$1" || complain "no \"$2\" in its $1"
 }
 
+# one_line TEXT: the last command said so in one line
+one_line() {
+    [ "$(wc -l <"$work/err")" -eq 1 ] || complain 'its error has not one line'
+    has err "$1"
+}
+
 last_line() {
     [ "$(tail -n 1 "$work/out")" = "$1" ] || complain "its last line is not \"$1\""
 }
@@ -67,6 +73,9 @@ has err 'gpt-9 is not one of'
 has err 'llada-8b'
 check 'bad job count' 1 $prebuild --jobs 0
 has err 'jobs 0'
+two_lines=$(printf 'sm\n90')
+check 'an arch of two lines' 1 "$tune" prebuild --arch "$two_lines"
+one_line 'sm.n90 is not'
 check 'dry run of what writes nothing' 1 "$tune" verify --dry-run
 has err 'goes with --repair'
 
@@ -272,6 +281,8 @@ check 'bench with a bad number' 1 "$bench" --rows 1,x
 has err 'rows x'
 check 'bench with an unknown set' 1 "$bench" --set gpt-9
 has err 'llada-8b'
+check 'bench with a set of two lines' 1 "$bench" --set "$two_lines"
+one_line 'set sm.n90 is not all or one of: '
 check 'bench by an unknown method' 1 "$bench" --method LX
 has err 'letters of L, B and H'
 check 'bench beside what it does not know' 1 "$bench" --beside read,torch

@@ -2,6 +2,7 @@
 set(cache_fixture cache_fixture.c scratch.c)
 
 dllm_test(test_log LABEL unit SOURCES test_log.c scratch.c)
+dllm_test(test_status LABEL unit SOURCES test_status.c)
 dllm_test(test_sha256 LABEL unit SOURCES test_sha256.c)
 dllm_test(test_kernel_key LABEL unit SOURCES test_kernel_key.c)
 dllm_test(test_entry_file LABEL unit SOURCES test_entry_file.c)

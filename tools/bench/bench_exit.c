@@ -7,14 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "message.h"
+
 void bench_fatal(int code, const char *format, ...)
 {
+    char line[DLLM_LINE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    (void)fflush(stdout);
-    (void)fputs("bench: ", stderr);
-    (void)vfprintf(stderr, format, arguments);
-    (void)fputc('\n', stderr);
+    dllm_message_line(line, sizeof line, format, arguments);
     va_end(arguments);
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "bench: %s\n", line);
     exit(code);
 }

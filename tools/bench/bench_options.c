@@ -195,6 +195,14 @@ static void add_shape(bench_options *out, const dllm_head_set *set)
         (bench_head){set->set, set->vocab, set->depth, set->weight_type};
 }
 
+static _Noreturn void refuse_set(const char *name, const dllm_head_set *sets, int count)
+{
+    char list[4096] = "";
+    for (int i = 0, used = 0; i < count && used < (int)sizeof list; i++)
+        used += snprintf(list + used, sizeof list - (size_t)used, " %s", sets[i].set);
+    bench_fatal(BENCH_USAGE, "set %s is not all or one of:%s", name, list);
+}
+
 static void read_set(bench_options *out, const char *name)
 {
     int count = 0;
@@ -204,12 +212,7 @@ static void read_set(bench_options *out, const char *name)
     for (int i = 0; i < count; i++) {
         if (all || strcmp(sets[i].set, name) == 0) add_shape(out, &sets[i]);
     }
-    if (out->shape_count > 0) return;
-    (void)fprintf(stderr, "bench: set %s is not all or one of:", name);
-    for (int i = 0; i < count; i++)
-        (void)fprintf(stderr, " %s", sets[i].set);
-    (void)fputc('\n', stderr);
-    exit(BENCH_USAGE);
+    if (out->shape_count == 0) refuse_set(name, sets, count);
 }
 
 /* --vocab and --depth: the shape is no model's any more. */

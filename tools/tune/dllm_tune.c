@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "message.h"
 #include "standard_output.h"
 #include "tune.h"
 #include "tune_help.h"
@@ -110,13 +111,13 @@ static int tune_capture(const tune_options *options)
 
 int tune_fail(int code, const char *format, ...)
 {
+    char line[DLLM_LINE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    (void)fflush(stdout);
-    (void)fputs("dllm-tune: ", stderr);
-    (void)vfprintf(stderr, format, arguments);
-    (void)fputc('\n', stderr);
+    dllm_message_line(line, sizeof line, format, arguments);
     va_end(arguments);
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "dllm-tune: %s\n", line);
     return code;
 }
 
