@@ -193,9 +193,7 @@ END_TEST
 void row_bits_add(Suite *suite, int families)
 {
     const row_suite_setup *setup = row_fixture_setup();
-    TCase *bits = tcase_create(setup->is_head ? "head_bits" : "sampler_bits");
-    tcase_add_unchecked_fixture(bits, row_fixture_open, row_fixture_close);
-    tcase_set_timeout(bits, 0);
+    TCase *bits = row_suite_case(suite, setup->is_head ? "head_bits" : "sampler_bits");
     tcase_add_loop_test(bits, a_row_has_the_same_bits_at_every_place, 0, families * ROW_VARIANTS);
     tcase_add_loop_test(bits, a_row_has_the_same_bits_whatever_the_row_count, 0,
                         setup->steady_families * ROW_VARIANTS);
@@ -204,5 +202,4 @@ void row_bits_add(Suite *suite, int families)
     tcase_add_loop_test(bits, gathered_rows_draw_as_they_do_in_order, 0, families);
     tcase_add_loop_test(bits, every_plan_draws_the_same_ids, 0, families);
     tcase_add_loop_test(bits, batch_invariant_plans_give_the_same_bits, 0, families * ROW_VARIANTS);
-    suite_add_tcase(suite, bits);
 }

@@ -145,17 +145,23 @@ START_TEST(draws_follow_the_softmax)
 }
 END_TEST
 
+TCase *row_suite_case(Suite *suite, const char *name)
+{
+    TCase *added = tcase_create(name);
+    tcase_add_unchecked_fixture(added, row_fixture_open, row_fixture_close);
+    tcase_set_timeout(added, 0);
+    suite_add_tcase(suite, added);
+    return added;
+}
+
 void row_suite_add_draws(Suite *suite, const row_suite_setup *with)
 {
     int families = 0;
     row_fixture_set(with);
     while (with->families[families])
         families++;
-    TCase *draws = tcase_create(with->is_head ? "head_draws" : "sampler_draws");
-    tcase_add_unchecked_fixture(draws, row_fixture_open, row_fixture_close);
-    tcase_set_timeout(draws, 0);
+    TCase *draws = row_suite_case(suite, with->is_head ? "head_draws" : "sampler_draws");
     tcase_add_loop_test(draws, draws_follow_the_softmax, 0, families);
-    suite_add_tcase(suite, draws);
 }
 
 void row_suite_add(Suite *suite, const row_suite_setup *with)
@@ -164,14 +170,14 @@ void row_suite_add(Suite *suite, const row_suite_setup *with)
     row_fixture_set(with);
     while (with->families[families])
         families++;
-    TCase *values = tcase_create(with->is_head ? "head_values" : "sampler_values");
-    tcase_add_unchecked_fixture(values, row_fixture_open, row_fixture_close);
-    tcase_set_timeout(values, 0);
-    tcase_add_loop_test(values, matches_the_double_reference, 0, families * ROW_SUITE_SHAPES);
-    tcase_add_loop_test(values, an_output_alone_is_right_too, 0, families * ROW_VARIANTS);
+    /* by CK_RUN_CASE they can be run side by side: most of their time is compiling */
+    TCase *shapes = row_suite_case(suite, with->is_head ? "head_shapes" : "sampler_shapes");
+    tcase_add_loop_test(shapes, matches_the_double_reference, 0, families * ROW_SUITE_SHAPES);
+    TCase *outputs = row_suite_case(suite, with->is_head ? "head_outputs" : "sampler_outputs");
+    tcase_add_loop_test(outputs, an_output_alone_is_right_too, 0, families * ROW_VARIANTS);
+    TCase *values = row_suite_case(suite, with->is_head ? "head_values" : "sampler_values");
     tcase_add_loop_test(values, the_lowest_id_wins_among_equal_inputs, 0, families);
     tcase_add_loop_test(values, shards_merge_to_the_whole, 0, families * 9);
-    suite_add_tcase(suite, values);
     row_bits_add(suite, families);
     row_suite_add_draws(suite, with);
 }

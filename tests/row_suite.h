@@ -32,6 +32,9 @@ void row_suite_close(row_suite_device *device);
 /** True if a CUDA device is there; else says why not on stderr, for an exit with 77. */
 bool row_suite_has_device(void);
 
+/** Adds a case whose tests run on the device of the suite, for as long as they take. */
+TCase *row_suite_case(Suite *suite, const char *name);
+
 /** Adds the tests of an operation to a suite. */
 void row_suite_add(Suite *suite, const row_suite_setup *setup);
 
