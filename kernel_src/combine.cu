@@ -28,11 +28,12 @@ constexpr int block_threads = block_rows * warp_lanes;
 /* left to itself the compiler takes too few, and spills */
 constexpr bool wants_registers = has_candidates || (writes_state && has_draw);
 
-/* Four states are asked for before the first is merged: one wait for memory in place of four. */
+/* Five states are asked for before the first is merged, one wait for memory in place of five: a split for
+ * each multiprocessor of Hopper. */
 DLLM_DEVICE row_state merge_splits(const dllm_combine_params &params, int64_t row,
                                    const row_context &context)
 {
-    constexpr int ahead = 4;
+    constexpr int ahead = 5;
     row_state state = state_neutral();
     for (int64_t first = threadIdx.x % warp_lanes; first < params.splits;
          first += ahead * warp_lanes) {
