@@ -115,9 +115,9 @@ enum {
     DLLM_FLAG_NONFINITE = 1 << 0, /* NaN among its candidates, or m = +inf: floats are NaN */
     DLLM_FLAG_EMPTY = 1 << 1,     /* no candidate, or all are -inf: lse -inf, confidence 0 */
     DLLM_FLAG_TARGET = 1 << 2,    /* its target is outside the vocabulary */
-    DLLM_FLAG_PARAM = 1 << 3,     /* its temperature in device memory is NaN or infinite */
-    DLLM_FLAG_ROW = 1 << 4,       /* its row_index is outside the source: nothing was read */
-    DLLM_FLAG_COVER = 1 << 5      /* the nucleus does not end inside the candidate list */
+    DLLM_FLAG_PARAM = 1 << 3, /* its temperature or cfg_scale in device memory is NaN or infinite */
+    DLLM_FLAG_ROW = 1 << 4,   /* its row_index is outside the source: nothing was read */
+    DLLM_FLAG_COVER = 1 << 5  /* the nucleus does not end inside the candidate list */
 };
 
 /**
@@ -134,7 +134,8 @@ enum {
     DLLM_IN_PENALTY = 1 << 6,     /* penalty_id, penalty: an id a row, its logit lowered last */
     DLLM_IN_ROW_KEY = 1 << 7,     /* row_key: a 64-bit noise key a row, else the row's number */
     DLLM_IN_NOISE = 1 << 8,       /* noise: two uint32 words a row and column, for tests */
-    DLLM_IN_ROW_SEED = 1 << 9     /* seed and draw have an entry a row */
+    DLLM_IN_ROW_SEED = 1 << 9,    /* seed and draw have an entry a row */
+    DLLM_IN_CFG_SCALE = 1 << 10   /* cfg_scale: a float a row, instead of the option */
 };
 
 /** Behaviour, as bits of options.behaviour. */
@@ -407,17 +408,25 @@ typedef struct dllm_head_options {
     int32_t suppress_max;    /* most entries of a run's suppress list, >= 0 */
     const char *family;      /* kernel family by name, one choice for every row count; NULL = the
                                 library chooses, for each of a few ranges of row counts */
+    float cfg_scale;         /* s of guidance, below; 0 = none. Never measured: rules of thumb */
+    dllm_type cfg_round;     /* DLLM_BF16 rounds each of its three operations; NONE = fp32 */
 } dllm_head_options;
 
 #define DLLM_HEAD_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(dllm_head_options), 0, 0, 0, 0, 0, DLLM_TYPE_NONE, DLLM_TYPE_NONE, DLLM_INT32,      \
-            DLLM_INT32, 0, 0, 0, 0, 0, 0, 0.0f, 0.0f, DLLM_TYPE_NONE, 0.0f, 0, 0, NULL             \
+            DLLM_INT32, 0, 0, 0, 0, 0, 0, 0.0f, 0.0f, DLLM_TYPE_NONE, 0.0f, 0, 0, NULL, 0.0f,      \
+            DLLM_TYPE_NONE                                                                         \
     }
 
 /**
  * Validates a head problem, chooses a plan for it, compiles or loads its kernels.
  *     z[r, v] = sum over h of hidden[r, h] * weight[v, h], in fp32; then the row's statistics
+ * Guidance (cfg_scale above 0, or DLLM_IN_CFG_SCALE): each row has an unconditional one, whose logits
+ * u are made in the same way, rounding, scale, softcap and bias included, and
+ *     z = u + (s + 1) * (c - u)
+ * takes the place of its own logits c, before penalty and suppressed ids. s = 0 leaves z = c and looks
+ * at no u; -inf in u makes NaN of a logit, and so do infinities of one sign in both.
  * out      set on success only.
  * Limits   those beside the fields of dllm_head_options.
  * Status   DLLM_INVALID_ARGUMENT  a limit is broken; the message has the name, value and rule
@@ -444,12 +453,14 @@ typedef struct dllm_head_buffers {
     size_t struct_size;
     int64_t rows;           /* rows of this run, 0 .. rows_max; 0 touches nothing. With
                                rows_device, the most there may be */
-    const void *hidden;     /* (source_rows, depth) hidden_type, row-major */
+    const void *hidden;     /* (source_rows, depth) hidden_type, row-major. With guidance twice as
+                               many: the unconditional row of row i is row source_rows + i */
     const void *weight;     /* (vocab, depth) weight_type, row-major */
     int64_t hidden_stride;  /* elements from one hidden row to the next */
     int64_t weight_stride;  /* elements from one weight row to the next */
     const void *row_index;  /* (rows) index_type: the hidden row of each row; NULL = row r itself */
-    int64_t source_rows;    /* rows that exist in hidden, wanted with row_index */
+    int64_t source_rows;    /* rows that exist in hidden, wanted with row_index; else rows.
+                               Conditional ones alone count */
     void *workspace;        /* dllm_plan_workspace_bytes(plan), any address */
     size_t workspace_bytes; /* its size; checked */
     /* outputs: one for each bit asked for, others are not looked at */
@@ -483,13 +494,15 @@ typedef struct dllm_head_buffers {
     const uint32_t *draw;       /* as seed; NULL = 0 */
     const uint32_t *noise;      /* (rows, vocab, 2), the first word of a pair is the high one */
     int64_t suppress_count;     /* 0 .. suppress_max; 0 takes suppress = NULL */
+    const float *cfg_scale;     /* (rows) s; not above 0: none. NaN and infinity: none, and
+                                   DLLM_FLAG_PARAM */
 } dllm_head_buffers;
 
 #define DLLM_HEAD_BUFFERS_INIT                                                                     \
     {                                                                                              \
         sizeof(dllm_head_buffers), 0, NULL, NULL, 0, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL,  \
             NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,    \
-            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0                                      \
+            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL                                \
     }
 
 /**
@@ -566,12 +579,14 @@ typedef struct dllm_sampler_options {
     int32_t candidates;
     int32_t suppress_max;
     const char *family; /* NULL, "stream", or "cpu" on the CPU */
+    float cfg_scale;
+    dllm_type cfg_round;
 } dllm_sampler_options;
 
 #define DLLM_SAMPLER_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(dllm_sampler_options), 0, 0, 0, 0, DLLM_TYPE_NONE, DLLM_INT32, DLLM_INT32, 0, 0, 0, \
-            0, 0, 0, 0.0f, 0.0f, DLLM_TYPE_NONE, 0.0f, 0, 0, NULL                                  \
+            0, 0, 0, 0.0f, 0.0f, DLLM_TYPE_NONE, 0.0f, 0, 0, NULL, 0.0f, DLLM_TYPE_NONE            \
     }
 
 /** As dllm_head_prepare, for rows of logits: limits, status, owner and threads are the same. */
@@ -582,7 +597,8 @@ DLLM_API dllm_status dllm_sampler_prepare(dllm_plan **out, dllm_context *context
 typedef struct dllm_sampler_buffers {
     size_t struct_size;
     int64_t rows;
-    const void *logits;    /* (source_rows, vocab) logits_type, row-major */
+    const void
+        *logits; /* (source_rows, vocab) logits_type, row-major; with guidance twice as many */
     int64_t logits_stride; /* elements from one row to the next, 0 = vocab */
     const void *row_index;
     int64_t source_rows;
@@ -615,13 +631,14 @@ typedef struct dllm_sampler_buffers {
     const uint32_t *draw;
     const uint32_t *noise;
     int64_t suppress_count;
+    const float *cfg_scale;
 } dllm_sampler_buffers;
 
 #define DLLM_SAMPLER_BUFFERS_INIT                                                                  \
     {                                                                                              \
         sizeof(dllm_sampler_buffers), 0, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL,  \
             NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,    \
-            NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0                                            \
+            NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL                                      \
     }
 
 /**

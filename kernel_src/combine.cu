@@ -93,6 +93,9 @@ DLLM_DEVICE void flag_inputs(row_result<int32_t> &result, const Params &params, 
     if constexpr (has_row_temperature) {
         if (!is_finite(params.further.inputs.temperatures[row])) result.flags |= flag_param;
     }
+    if constexpr (has_guidance) {
+        if (!is_finite(given_guidance(params.guidance, row))) result.flags |= flag_param;
+    }
 }
 
 /* The state of a shard in place of outputs. */
@@ -106,6 +109,9 @@ DLLM_DEVICE void export_state(const Params &params, int64_t row, const row_state
     if (has_target && context.target != DLLM_NO_COLUMN) out.bits |= state_has_target;
     if constexpr (has_row_temperature) {
         if (!is_finite(to.inputs.temperatures[row])) out.bits |= state_param;
+    }
+    if constexpr (has_guidance) {
+        if (!is_finite(given_guidance(params.guidance, row))) out.bits |= state_param;
     }
     if (!exists) out.bits = state_row;
     store_shard(to.state + row * to.state_bytes, out);

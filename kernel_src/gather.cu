@@ -2,17 +2,20 @@
  * gather.cu - a packed copy of rows picked by index, for a product that cannot gather by itself
  *
  *     packed[r, h] = source[row_index[r], h] for h < depth, 0 if the index is outside the source
+ *     with guidance packed has the lines of pairs.cuh, the unconditional one of source row i being source
+ *     row source_rows + i
  *
  * source   (source_rows, depth) elements of DLLM_ELEMENT_BYTES, source_stride apart, any alignment
  * packed   (rows, depth), packed_stride apart; what lies between depth and stride is left alone, as
  *          are rows from the device's count on
- * Grid     rows blocks of 256 threads, a row a block; 16 bytes a thread where the row's beginnings
+ * Grid     as many blocks of 256 threads as packed has lines, a line a block; 16 bytes a thread where the row's beginnings
  *          in source and packed and its length allow, else an element.
  * Shared   none. Barriers none.
  * Source   numerics.md 12
  */
 #include "base.cuh"
 #include "load.cuh"
+#include "pairs.cuh"
 #include "row_params.h"
 
 /* Size of an element in bytes: 2 or 4. */
@@ -38,11 +41,12 @@ template <typename T> DLLM_DEVICE void copy_row(T *to, const T *from, int64_t co
 extern "C" __global__ void __launch_bounds__(block_threads)
     gather(const __grid_constant__ dllm_gather_params params)
 {
-    const int64_t row = blockIdx.x;
+    const int64_t line = blockIdx.x;
+    const int64_t row = row_of_line(line);
     if (row >= row_count(params)) return;
-    const int64_t source =
-        source_row(params.row_index, params.row_index_is_64, params.source_rows, row);
-    raw_element *to = static_cast<raw_element *>(params.packed) + row * params.packed_stride;
+    int64_t source = source_row(params.row_index, params.row_index_is_64, params.source_rows, row);
+    if (is_unconditional(line) && source >= 0) source += params.source_rows;
+    raw_element *to = static_cast<raw_element *>(params.packed) + line * params.packed_stride;
     const raw_element *from = nullptr;
     if (source >= 0) {
         from = static_cast<const raw_element *>(params.source) + source * params.source_stride;

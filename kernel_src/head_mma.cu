@@ -14,7 +14,8 @@
  *          tile (16 or 32 rows x 32 columns, else half the rows x 64 columns), a lane of it the
  *          rows g, g + 8 of each 16 and the columns 2t, 2t + 1 of each 8. So a row's columns stay
  *          with a lane from tile to tile: its running states live in registers, and lanes and warps
- *          meet once, at the end of the split.
+ *          meet once, at the end of the split. With guidance the rows of a tile are the lines of
+ *          pairs.cuh: rows g and g + 8 of a lane are a row and its unconditional one.
  * Pipeline one flat walk over (tile, depth step) feeds a ring of stages by cp.async, stages - 1
  *          steps ahead of the products, so that the next tile arrives while this one is folded.
  *          Beyond depth, rows, source and the split's end the copy writes zeros and reads nothing.
@@ -38,6 +39,7 @@
 #include "griddepcontrol.cuh"
 #include "load.cuh"
 #include "mma.cuh"
+#include "pairs.cuh"
 #include "reduce.cuh"
 #include "row_params.h"
 #include "state.cuh"
@@ -89,7 +91,8 @@ constexpr int warps_across = tile_vocab / warp_columns;
 constexpr int threads = warp_lanes * (tile_rows / warp_rows) * warps_across;
 constexpr int row_blocks = warp_rows / 16;
 constexpr int column_blocks = warp_columns / 16;
-constexpr int lane_rows = 2 * row_blocks;
+constexpr int block_rows = tile_rows / copies;     /* of the run */
+constexpr int lane_rows = 2 * row_blocks / copies; /* that a lane folds */
 constexpr int lane_columns = 4 * column_blocks;
 constexpr int inner_steps = tile_depth / 16;
 static_assert(threads == tile_vocab, "the host launches tile_vocab threads");
@@ -146,7 +149,7 @@ struct accumulators {
  * beyond the first row_group follow after all splits of that group. */
 DLLM_DEVICE block_place place_block(const dllm_head_params &params)
 {
-    const auto row_tiles = static_cast<uint32_t>(ceil_div<int64_t>(params.rows, tile_rows));
+    const auto row_tiles = static_cast<uint32_t>(ceil_div<int64_t>(params.rows, block_rows));
     const uint32_t group_blocks = row_group * (gridDim.x / row_tiles);
     const uint32_t first = blockIdx.x / group_blocks * row_group;
     const uint32_t inside = blockIdx.x % group_blocks;
@@ -176,10 +179,11 @@ DLLM_DEVICE void find_rows(const dllm_head_params &params, int32_t row_tile)
 {
     const int64_t rows = row_count(params);
     for (int r = static_cast<int>(threadIdx.x); r < tile_rows; r += threads) {
-        const int64_t row = static_cast<int64_t>(row_tile) * tile_rows + r;
-        const int64_t source = row < rows ? source_row(params.row_index, params.row_index_is_64,
-                                                       params.source_rows, row)
-                                          : -1;
+        const int64_t row = static_cast<int64_t>(row_tile) * block_rows + row_of_line(r);
+        int64_t source = row < rows ? source_row(params.row_index, params.row_index_is_64,
+                                                 params.source_rows, row)
+                                    : -1;
+        if (is_unconditional(r) && source >= 0) source += params.source_rows;
         const char *hidden = static_cast<const char *>(params.hidden);
         nan_columns()[r] = DLLM_NO_COLUMN;
         row_addresses()[r] = source < 0 ? nullptr : hidden + source * params.hidden_stride * 2;
@@ -284,10 +288,10 @@ DLLM_DEVICE int warp_column(int thread)
     return thread / warp_lanes % warps_across * warp_columns;
 }
 
-/* A lane's r-th row, counted in the tile. */
-DLLM_DEVICE int lane_row(int thread, int r)
+/* The tile's line of a lane's r-th row. */
+DLLM_DEVICE int lane_line(int thread, int r)
 {
-    return warp_row(thread) + r * 8 + thread % warp_lanes / 4;
+    return warp_row(thread) + r * copies * 8 + thread % warp_lanes / 4;
 }
 
 /* threadIdx.x, read here and now: what the fold makes of it would else be computed before the
@@ -337,9 +341,18 @@ DLLM_DEVICE void multiply(accumulators &sums, const fragments &in)
 DLLM_DEVICE row_context lane_context(const dllm_head_params &params, const block_place &place,
                                      int thread, int r)
 {
-    return find_context(params,
-                        static_cast<int64_t>(place.row_tile) * tile_rows + lane_row(thread, r),
+    const int row = row_of_line(lane_line(thread, r));
+    return find_context(params, static_cast<int64_t>(place.row_tile) * block_rows + row,
                         place.split * warps_across + warp_column(thread) / warp_columns);
+}
+
+/* A lane's logits of the r-th line that it has of each 16-column block's fragments. */
+DLLM_DEVICE void take_line(float (&z)[lane_columns], const accumulators &sums, int line)
+{
+#pragma unroll
+    for (int j = 0; j < lane_columns; j++) {
+        z[j] = sums.value[line / 2][j / 2][line % 2 * 2 + j % 2];
+    }
 }
 
 /* column: the tile's first; from the place's end on there is no candidate. NaN columns, hardly ever
@@ -352,16 +365,15 @@ DLLM_DEVICE void fold_tile(row_state (&states)[lane_rows], const dllm_head_param
 #pragma unroll
     for (int r = 0; r < lane_rows; r++) {
         float z[lane_columns];
-#pragma unroll
-        for (int j = 0; j < lane_columns; j++) {
-            z[j] = sums.value[r / 2][j / 2][r % 2 * 2 + j % 2];
-        }
+        take_line(z, sums, r * copies);
         row_state &state = states[r];
         const row_context context = lane_context(params, place, thread, r);
-        state_fold_tile<lane_columns, 2, 8>(state, z, first, place.column_end, context);
+        state_fold_lines<lane_columns, 2, 8>(
+            state, z, first, place.column_end, context,
+            [&](float(&u)[lane_columns]) { take_line(u, sums, r * copies + 1); });
         list_settle<4, warp_columns>(context);
         if (state.nan_column != DLLM_NO_COLUMN) {
-            atomicMin(&nan_columns()[lane_row(thread, r)], state.nan_column);
+            atomicMin(&nan_columns()[lane_line(thread, r)], state.nan_column);
         }
         state.nan_column = DLLM_NO_COLUMN;
     }
@@ -378,20 +390,21 @@ DLLM_DEVICE void store_states(const dllm_head_params &params, const block_place 
     __syncthreads(); /* every warp has read its last stage: the ring is free */
 #pragma unroll
     for (int r = 0; r < lane_rows; r++) {
-        states[r].nan_column = nan_columns()[lane_row(thread, r)];
+        states[r].nan_column = nan_columns()[lane_line(thread, r)];
         const row_state merged = lanes_merge<4>(states[r], lane_context(params, place, thread, r));
         if (thread % 4 == 0) {
-            shares[warp_column(thread) / warp_columns * tile_rows + lane_row(thread, r)] = merged;
+            shares[warp_column(thread) / warp_columns * tile_rows + lane_line(thread, r)] = merged;
         }
     }
     __syncthreads();
     const int64_t rows = row_count(params);
-    for (int r = thread; r < tile_rows; r += threads) {
-        const int64_t row = static_cast<int64_t>(place.row_tile) * tile_rows + r;
+    for (int r = thread; r < block_rows; r += threads) {
+        const int64_t row = static_cast<int64_t>(place.row_tile) * block_rows + r;
         const row_context context = find_context(params, row, 0);
-        row_state merged = shares[r];
+        row_state merged = shares[has_guidance ? line_of_row(r) : r];
         for (int warp = 1; warp < warps_across; warp++) {
-            merged = state_merge(merged, shares[warp * tile_rows + r], context);
+            merged = state_merge(
+                merged, shares[warp * tile_rows + (has_guidance ? line_of_row(r) : r)], context);
         }
         if (row < rows) store_state(params, place.split * params.state_stride + row, merged);
     }
@@ -406,7 +419,7 @@ extern "C" __global__
 __launch_bounds__(threads, 1) void head_mma(const __grid_constant__ dllm_head_params params)
 {
     const block_place place = place_block(params);
-    if (static_cast<int64_t>(place.row_tile) * tile_rows >= row_count(params)) return;
+    if (static_cast<int64_t>(place.row_tile) * block_rows >= row_count(params)) return;
     const uint32_t ring = shared_address(shared_memory);
     find_rows(params, place.row_tile);
 

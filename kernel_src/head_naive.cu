@@ -10,6 +10,7 @@
  *          that run together share a range of the weight. 128 threads; warp w has row
  *          4 * row_tile + w. A lane takes every 32nd run of the depth; after the sum over the warp
  *          lane l keeps the logit of column l of each group of 32, so that all lanes fold at once.
+ *          With guidance the warp also multiplies hidden row index(r) + source_rows.
  * Shared   none. Barriers none: a warp whose row does not exist leaves.
  * Limits   split_columns a multiple of 32, at most 32,768 (1,024 folds a lane)
  * Source   numerics.md 2, 6, 11
@@ -67,8 +68,10 @@ DLLM_DEVICE float lane_product(const hidden_element *hidden, const weight_elemen
     return sum;
 }
 
-/* Folds the logits of `columns` weight rows; column `first` is that of `weight`. */
+/* Folds the logits of `columns` weight rows; column `first` is that of `weight`. unconditional: the
+ * hidden row that guides this one, not looked at without guidance. */
 DLLM_DEVICE row_state fold_columns(const dllm_head_params &params, const hidden_element *hidden,
+                                   const hidden_element *unconditional,
                                    const weight_element *weight, int32_t first, int32_t columns,
                                    const row_context &context)
 {
@@ -77,12 +80,20 @@ DLLM_DEVICE row_state fold_columns(const dllm_head_params &params, const hidden_
     for (int32_t group = 0; group < columns; group += warp_lanes) {
         const int members = smaller(columns - group, warp_lanes);
         float kept = 0.0f;
+        float kept_unconditional = 0.0f;
         for (int member = 0; member < members; member++) {
             const float logit = warp_sum(lane_product(hidden, weight, params.depth, lane));
             if (lane == member) kept = logit;
+            if constexpr (has_guidance) {
+                const float other =
+                    warp_sum(lane_product(unconditional, weight, params.depth, lane));
+                if (lane == member) kept_unconditional = other;
+            }
             weight += params.weight_stride;
         }
-        if (lane < members) state_fold_logit(state, kept, first + group + lane, context);
+        if (lane < members) {
+            state_fold_logit(state, kept, kept_unconditional, first + group + lane, context);
+        }
         list_settle<warp_lanes, warp_lanes>(context);
     }
     return state;
@@ -108,11 +119,12 @@ extern "C" __global__ void __launch_bounds__(block_threads, asks_further ? 3 : 6
     const int64_t begin = split * params.split_columns;
     const int64_t columns = smaller<int64_t>(params.valid_vocab - begin, params.split_columns);
     if (source >= 0) {
-        state = fold_columns(
-            params,
-            static_cast<const hidden_element *>(params.hidden) + source * params.hidden_stride,
-            static_cast<const weight_element *>(params.weight) + begin * params.weight_stride,
-            static_cast<int32_t>(begin), static_cast<int32_t>(columns), context);
+        const hidden_element *hidden =
+            static_cast<const hidden_element *>(params.hidden) + source * params.hidden_stride;
+        state = fold_columns(params, hidden, hidden + params.source_rows * params.hidden_stride,
+                             static_cast<const weight_element *>(params.weight) +
+                                 begin * params.weight_stride,
+                             static_cast<int32_t>(begin), static_cast<int32_t>(columns), context);
     }
     griddepcontrol_launch_dependents();
     state = lanes_merge<warp_lanes>(state, context);

@@ -7,6 +7,9 @@
  * weight   (valid_vocab, depth), the same type, through a tensor map
  * states   (splits, rows) at state_stride
  *
+ * With guidance hidden has the lines of pairs.cuh, which gather packs: a lane's rows g and g + 8 are a row
+ * and its unconditional one.
+ *
  * Grid     persistent, one block a multiprocessor. A unit of work is a row tile and a split; block b
  *          has units b, b + blocks, ... in the order of place_unit.
  * Warps    all warpgroups but the last consume tiles of tile_rows x tile_vocab logits. Two take
@@ -213,8 +216,18 @@ DLLM_DEVICE int thread_index_again()
 /* A lane's r-th row, counted in its warpgroup's part of the tile. */
 DLLM_DEVICE int lane_row(int thread, int r)
 {
+    const int line = r * copies;
     thread %= group_threads;
-    return r / 2 * 64 + thread / warp_lanes * 16 + r % 2 * 8 + thread % warp_lanes / 4;
+    return line / 2 * 64 + thread / warp_lanes * 16 + line % 2 * 8 + thread % warp_lanes / 4;
+}
+
+/* The logits of a lane's line: every second of its rows with guidance. */
+DLLM_DEVICE void take_line(float (&z)[lane_columns], const accumulators &sums, int line)
+{
+#pragma unroll
+    for (int j = 0; j < lane_columns; j++) {
+        z[j] = sums.value[line / 2][j / 2 * 4 + line % 2 * 2 + j % 2];
+    }
 }
 
 /* A word of a lane's row in shared memory. Those of a warp's lanes are neighbours. */
@@ -250,7 +263,7 @@ DLLM_DEVICE row_context lane_context(const dllm_sm90_params &params, int32_t row
                                      int thread, int r)
 {
     const int turn = turns > 1 ? thread / group_threads : 0;
-    return find_context(params, row + lane_row(thread, r),
+    return find_context(params, row_of_line(row + lane_row(thread, r)),
                         static_cast<int64_t>(split) * turns + turn);
 }
 
@@ -266,13 +279,11 @@ DLLM_DEVICE void fold_tile(lane_state (&states)[lane_rows], const dllm_sm90_para
     for (int r = 0; r < lane_rows; r++) {
         if (lane_row(thread, r) >= rows) continue;
         float z[lane_columns];
-#pragma unroll
-        for (int j = 0; j < lane_columns; j++) {
-            z[j] = sums.value[r / 2][j / 2 * 4 + r % 2 * 2 + j % 2];
-        }
+        take_line(z, sums, r * copies);
         row_state state = take_state(states, thread, r);
-        state_fold_tile<lane_columns, 2, 8>(state, z, first, work.column_end,
-                                            lane_context(params, row, work.split, thread, r));
+        state_fold_lines<lane_columns, 2, 8>(
+            state, z, first, work.column_end, lane_context(params, row, work.split, thread, r),
+            [&](float(&u)[lane_columns]) { take_line(u, sums, r * copies + 1); });
         put_state(states, state, thread, r);
         if (state.nan_column != DLLM_NO_COLUMN) {
             atomicMin(&nan_columns(thread)[lane_row(thread, r)], state.nan_column);
@@ -312,22 +323,28 @@ DLLM_DEVICE void put_shares(const dllm_sm90_params &params, int32_t row,
     mbarrier_wait(shared_base() + shares_empty_at, parity ^ 1);
 #pragma unroll
     for (int r = 0; r < lane_rows; r++) {
-        const row_context context = find_context(params, row + lane_row(thread, r), 0);
+        const row_context context = find_context(params, row_of_line(row + lane_row(thread, r)), 0);
         const row_state merged = quad_state(states, thread, r, context);
         if (thread % 4 == 0) shares()[lane_row(thread, r)] = merged;
     }
     mbarrier_arrive(shared_base() + shares_full_at);
 }
 
+/* Rows of the run that there are states of; run_rows() are lines with guidance. */
+DLLM_DEVICE int32_t stored_rows(const dllm_sm90_params &params)
+{
+    return has_guidance ? static_cast<int32_t>(row_count(params)) : run_rows();
+}
+
 DLLM_DEVICE void store_states(const dllm_sm90_params &params, const unit_place &work,
                               const lane_state (&states)[lane_rows], bool shared, uint32_t parity)
 {
     const int thread = thread_index_again();
-    const int32_t rows = run_rows();
+    const int32_t rows = stored_rows(params);
     if (shared) mbarrier_wait(shared_base() + shares_full_at, parity);
 #pragma unroll
     for (int r = 0; r < lane_rows; r++) {
-        const int32_t row = work.row + part_row() + lane_row(thread, r);
+        const int32_t row = row_of_line(work.row + part_row() + lane_row(thread, r));
         const row_context context = find_context(params, row, 0);
         row_state merged = quad_state(states, thread, r, context);
         if (shared) merged = state_merge(merged, shares()[lane_row(thread, r)], context);
@@ -417,7 +434,7 @@ DLLM_DEVICE void prepare_shared(const dllm_sm90_params &params)
     if (threadIdx.x == 0) {
         constexpr uint32_t warps = group_threads / warp_lanes; /* of a warpgroup */
         const uint32_t barriers = shared_base();
-        found_rows() = static_cast<int32_t>(row_count(params));
+        found_rows() = static_cast<int32_t>(line_count(row_count(params)));
         for (int stage = 0; stage < params.stages; stage++) {
             mbarrier_init(barriers + 8 * stage, 1);
             mbarrier_init(barriers + empty_at + 8 * stage, parts * warps);

@@ -9,7 +9,8 @@
  * Grid     splits * ceil(rows / tile_rows) blocks, block = split * row_tiles + row_tile, so that
  *          blocks that run together share a range of the weight. 256 threads as 16 x 16: thread
  *          (y, x) has tile_rows / 16 neighbouring rows and, of every 64 columns, 4 x .. 4 x + 3.
- *          A row's threads are 16 neighbouring lanes; they merge their states at the end.
+ *          A row's threads are 16 neighbouring lanes; they merge their states at the end. With
+ *          guidance the tile has half as many rows, each followed by its unconditional one.
  * Shared   hidden_tile [2][tile_depth][tile_rows + 4] fp32, then
  *          weight_tile [2][tile_depth][tile_vocab + 4] fp32. Depth is outermost, so that a thread
  *          reads its rows and columns as 16-byte words; 4 floats of padding keep these aligned and
@@ -23,6 +24,7 @@
 #include "base.cuh"
 #include "griddepcontrol.cuh"
 #include "load.cuh"
+#include "pairs.cuh"
 #include "reduce.cuh"
 #include "row_params.h"
 #include "state.cuh"
@@ -62,6 +64,8 @@ constexpr int side = 16; /* threads along the rows and along the columns of a ti
 constexpr int block_threads = side * side;
 constexpr int thread_rows = tile_rows / side;
 constexpr int thread_columns = tile_vocab / side;
+constexpr int block_rows = tile_rows / copies; /* of the run; of each a thread has all copies */
+constexpr int thread_states = thread_rows / copies;
 constexpr int quad = 4; /* elements of a load, columns of a thread in a row of threads */
 constexpr int pad = 4;
 
@@ -71,6 +75,7 @@ static_assert(tile_vocab == 64 || tile_vocab == 128, "a thread has 4 or 8 column
 static_assert(tile_depth == 8 || tile_depth == 16 || tile_depth == 32, "a slice is whole quads");
 static_assert(thread_rows * thread_columns <= 32, "accumulators, states and two slices of operands "
                                                   "must fit the 128 registers of two blocks an SM");
+static_assert(thread_rows % copies == 0, "a thread has a row and the one that guides it");
 static_assert(align_bytes > 0 && align_bytes <= 16 && (align_bytes & (align_bytes - 1)) == 0,
               "loads come in words of 2, 4, 8 and 16 bytes");
 
@@ -153,11 +158,12 @@ DLLM_DEVICE void point_at_rows(hidden_share &share, const dllm_head_params &para
 #pragma unroll
     for (int i = 0; i < share.count; i++) {
         const int line = quad_line<hidden_element, tile_rows>(i);
-        const int64_t row = first_row + line;
+        const int64_t row = first_row + line / copies;
         int64_t source = -1;
         if (line < tile_rows && row < rows) {
             source = source_row(params.row_index, params.row_index_is_64, params.source_rows, row);
         }
+        if (line % copies != 0 && source >= 0) source += params.source_rows;
         share.lines[i] = source < 0 ? nullptr
                                     : static_cast<const hidden_element *>(params.hidden) +
                                           source * params.hidden_stride;
@@ -226,10 +232,17 @@ DLLM_DEVICE void multiply_tile(accumulators &sums, tiled_memory &memory, hidden_
 /* The thread's i-th row of the run. */
 DLLM_DEVICE int64_t thread_row(int64_t first_row, int i)
 {
-    return first_row + threadIdx.x / side * thread_rows + i;
+    return first_row + threadIdx.x / side * thread_states + i;
 }
 
-DLLM_DEVICE void fold_split(row_state (&states)[thread_rows], const dllm_head_params &params,
+DLLM_DEVICE void copy_sums(float (&to)[thread_columns], const float (&from)[thread_columns])
+{
+#pragma unroll
+    for (int i = 0; i < thread_columns; i++)
+        to[i] = from[i];
+}
+
+DLLM_DEVICE void fold_split(row_state (&states)[thread_states], const dllm_head_params &params,
                             tiled_memory &memory, int64_t first_row, int64_t split)
 {
     const int32_t x = static_cast<int32_t>(threadIdx.x) % side;
@@ -243,11 +256,12 @@ DLLM_DEVICE void fold_split(row_state (&states)[thread_rows], const dllm_head_pa
         point_at_columns(weight, params, first, end);
         multiply_tile(sums, memory, hidden, weight, params.depth);
 #pragma unroll
-        for (int i = 0; i < thread_rows; i++) {
+        for (int i = 0; i < thread_states; i++) {
             const row_context context = find_context(params, thread_row(first_row, i), split);
-            state_fold_tile<thread_columns, quad, side * quad>(
-                states[i], sums[i], static_cast<int32_t>(first) + x * quad,
-                static_cast<int32_t>(end), context);
+            state_fold_lines<thread_columns, quad, side * quad>(
+                states[i], sums[i * copies], static_cast<int32_t>(first) + x * quad,
+                static_cast<int32_t>(end), context,
+                [&](float(&u)[thread_columns]) { copy_sums(u, sums[i * copies + 1]); });
             list_settle<side, tile_vocab>(context);
         }
     }
@@ -258,23 +272,23 @@ extern "C" __global__ void __launch_bounds__(block_threads, asks_further ? 1 : 2
     head_tiled(const __grid_constant__ dllm_head_params params)
 {
     __shared__ tiled_memory memory;
-    const uint32_t row_tiles = static_cast<uint32_t>(ceil_div<int64_t>(params.rows, tile_rows));
+    const uint32_t row_tiles = static_cast<uint32_t>(ceil_div<int64_t>(params.rows, block_rows));
     const int64_t split = blockIdx.x / row_tiles; /* 32-bit division: row_tiles <= grid */
     const int64_t row_tile = blockIdx.x % row_tiles;
-    const int64_t first_row = row_tile * tile_rows;
+    const int64_t first_row = row_tile * block_rows;
     const int64_t rows = row_count(params);
     if (first_row >= rows) return;
 
-    row_state states[thread_rows];
+    row_state states[thread_states];
 #pragma unroll
-    for (int i = 0; i < thread_rows; i++) {
+    for (int i = 0; i < thread_states; i++) {
         states[i] = state_neutral();
         list_begin(find_context(params, thread_row(first_row, i), split));
     }
     fold_split(states, params, memory, first_row, split);
     griddepcontrol_launch_dependents();
 #pragma unroll
-    for (int i = 0; i < thread_rows; i++) {
+    for (int i = 0; i < thread_states; i++) {
         const int64_t row = thread_row(first_row, i);
         const row_state merged = lanes_merge<side>(states[i], find_context(params, row, split));
         if (threadIdx.x % side == 0 && row < rows) {

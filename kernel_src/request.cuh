@@ -16,7 +16,7 @@
 #endif
 /* 1 round to bf16, 2 to fp16, 4 scale, 8 softcap, 16 bias, 32 suppressed ids, 64 penalised id of a
    row, 128 tempered; and of the arrays of a row: 256 temperature, 512 key, 1024 given noise,
-   2048 seed and draw. */
+   2048 seed and draw; 4096 guidance by unconditional rows, 8192 in bf16. */
 #ifndef DLLM_TRANSFORMS
 #define DLLM_TRANSFORMS 0
 #endif
@@ -48,12 +48,14 @@ constexpr bool has_row_temperature = transforms & 256;
 constexpr bool has_row_key = transforms & 512;
 constexpr bool has_noise = transforms & 1024;
 constexpr bool has_row_seed = transforms & 2048;
+constexpr bool has_guidance = transforms & 4096;
+constexpr bool guides_in_bf16 = transforms & 8192;
 constexpr bool changes_logits = transforms & 127;
 constexpr uint32_t outputs = DLLM_OUTPUTS;
 constexpr bool asks_further =
     statistics != 0 || transforms != 0 || (outputs & ~uint32_t{DLLM_PLAIN_OUTPUTS}) != 0;
 
-static_assert(statistics < 32 && transforms < 4096, "bits that the kernels know");
+static_assert(statistics < 32 && transforms < 16384, "bits that the kernels know");
 static_assert(outputs <= DLLM_STATE_OUTPUT, "outputs that the kernels know");
 static_assert(!(transforms & 1) || !(transforms & 2), "a logit is rounded to one type");
 

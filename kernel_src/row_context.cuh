@@ -12,7 +12,7 @@
 #include "request.cuh"
 #include "row_params.h"
 
-struct row_context {
+struct plain_row_context {
     const dllm_row_inputs *inputs;
     dllm_candidate *list;   /* nullptr: no row, or none asked for */
     const uint32_t *noise;  /* the row's words */
@@ -26,6 +26,20 @@ struct row_context {
     uint32_t seed[2];
     uint32_t draw;
 };
+
+struct guided_row_context : plain_row_context {
+    float guidance; /* s; 0: none */
+};
+
+template <bool GUIDED> struct row_context_of {
+    using type = plain_row_context;
+};
+template <> struct row_context_of<true> {
+    using type = guided_row_context;
+};
+
+/* A member that nothing reads would still move registers about where rows draw. */
+using row_context = row_context_of<has_guidance>::type;
 
 DLLM_DEVICE int64_t load_id(const void *ids, int32_t ids_are_64, int64_t i)
 {
@@ -125,6 +139,19 @@ DLLM_DEVICE dllm_candidate *find_list(const Params &params, int64_t row, int64_t
     return inputs.lists + (part * params.state_stride + row) * inputs.list_stride;
 }
 
+/** s as it was given. */
+DLLM_DEVICE float given_guidance(const dllm_guidance &guidance, int64_t row)
+{
+    return guidance.scales != nullptr ? guidance.scales[row] : guidance.scale;
+}
+
+template <typename Context>
+DLLM_DEVICE void set_guidance(Context &context, const dllm_guidance &guidance, int64_t row)
+{
+    const float given = given_guidance(guidance, row);
+    context.guidance = given > 0.0f && given < infinity() ? given : 0.0f;
+}
+
 /** The context of a row of the run; one beyond the last has that of the last. part: split * sharers and
  * which of these the lane is, where lists of candidates are kept. */
 template <typename Params>
@@ -135,6 +162,7 @@ DLLM_DEVICE row_context find_context(const Params &params, int64_t row, int64_t 
         const int64_t last = row_count(params) - 1;
         fill_context(context, inputs_of(params.further), smaller(row, last));
         if (has_candidates && row <= last) context.list = find_list(params, row, part);
+        if constexpr (has_guidance) set_guidance(context, params.guidance, smaller(row, last));
     }
     return context;
 }

@@ -84,6 +84,13 @@ typedef struct dllm_row_inputs {
     int32_t list_stride; /* entries, the header included */
 } dllm_row_inputs;
 
+/** Guidance (decode.md 2.4): how far rows are taken away from their unconditional ones. */
+typedef struct dllm_guidance {
+    const float *scales; /* (rows) s; NULL: the same of every row */
+    float scale;
+    int32_t is_packed; /* sampler: the logits are those of packed lines (pairs.cuh) */
+} dllm_guidance;
+
 /* Outputs of the base state, and the one that stands for the state of a shard: bits beside DLLM_OUT_. */
 #define DLLM_PLAIN_OUTPUTS (1 + 2 + 4 + 8 + 2048)
 #define DLLM_STATE_OUTPUT 8192
@@ -96,6 +103,16 @@ typedef struct dllm_row_inputs {
 #else
 #define DLLM_FURTHER(type) type further;
 #define DLLM_FURTHER_BYTES(type) sizeof(type)
+#endif
+
+/* Behind it the guidance, which other kernels do not know of: their layout is the same with and without
+   it. */
+#if defined(__CUDACC_RTC__) && !((DLLM_TRANSFORMS + 0) & 4096)
+#define DLLM_GUIDED
+#define DLLM_GUIDED_BYTES 0
+#else
+#define DLLM_GUIDED dllm_guidance guidance;
+#define DLLM_GUIDED_BYTES sizeof(dllm_guidance)
 #endif
 
 /** Arguments of head_naive, head_tiled and head_mma. */
@@ -115,6 +132,7 @@ typedef struct dllm_head_params {
     int32_t depth;
     int32_t split_columns; /* columns of a split; the last may be short */
     DLLM_FURTHER(dllm_row_inputs)
+    DLLM_GUIDED
 } dllm_head_params;
 
 /** Arguments of sampler_stream: all of the logits, or a chunk of rows and columns. */
@@ -135,6 +153,7 @@ typedef struct dllm_sampler_params {
     int32_t split_columns;
     int32_t continues; /* 1: the states of earlier columns are there, to be merged with */
     DLLM_FURTHER(dllm_row_inputs)
+    DLLM_GUIDED
 } dllm_sampler_params;
 
 /** Further outputs of combine and merge, and what finishing them reads. */
@@ -170,6 +189,7 @@ typedef struct dllm_combine_params {
     int32_t row_index_is_64;
     int32_t splits;
     DLLM_FURTHER(dllm_row_outputs)
+    DLLM_GUIDED
 } dllm_combine_params;
 
 /** Arguments of merge. */
@@ -186,7 +206,8 @@ typedef struct dllm_merge_params {
     dllm_row_outputs further;
 } dllm_merge_params;
 
-/** Arguments of gather: a packed copy of gathered rows; one outside the source becomes zeros. */
+/** Arguments of gather: a packed copy of gathered rows; one outside the source becomes zeros. With
+ * guidance packed has the lines of pairs.cuh. */
 typedef struct dllm_gather_params {
     const void *source;
     const void *row_index;
@@ -202,26 +223,34 @@ typedef struct dllm_gather_params {
 
 #ifdef __cplusplus
 static_assert(sizeof(dllm_row_state) == 16, "a state is read and written as one 16-byte word");
-static_assert(sizeof(dllm_head_params) == 96 + DLLM_FURTHER_BYTES(dllm_row_inputs),
+static_assert(sizeof(dllm_head_params) ==
+                  96 + DLLM_FURTHER_BYTES(dllm_row_inputs) + DLLM_GUIDED_BYTES,
               "host and device must agree on the layout");
-static_assert(sizeof(dllm_sampler_params) == 96 + DLLM_FURTHER_BYTES(dllm_row_inputs),
+static_assert(sizeof(dllm_sampler_params) ==
+                  96 + DLLM_FURTHER_BYTES(dllm_row_inputs) + DLLM_GUIDED_BYTES,
               "host and device must agree on the layout");
-static_assert(sizeof(dllm_combine_params) == 104 + DLLM_FURTHER_BYTES(dllm_row_outputs),
+static_assert(sizeof(dllm_combine_params) ==
+                  104 + DLLM_FURTHER_BYTES(dllm_row_outputs) + DLLM_GUIDED_BYTES,
               "host and device must agree on the layout");
 static_assert(sizeof(dllm_row_extra) == 32, "an extra is read and written as two 16-byte words");
+static_assert(sizeof(dllm_guidance) == 16, "host and device must agree on the layout");
 static_assert(sizeof(dllm_row_inputs) == 152, "host and device must agree on the layout");
 static_assert(sizeof(dllm_row_outputs) == 240, "host and device must agree on the layout");
 static_assert(sizeof(dllm_merge_params) == 312, "host and device must agree on the layout");
 static_assert(sizeof(dllm_gather_params) == 72, "host and device must agree on the layout");
 #else
 _Static_assert(sizeof(dllm_row_state) == 16, "a state is read and written as one 16-byte word");
-_Static_assert(sizeof(dllm_head_params) == 96 + DLLM_FURTHER_BYTES(dllm_row_inputs),
+_Static_assert(sizeof(dllm_head_params) ==
+                   96 + DLLM_FURTHER_BYTES(dllm_row_inputs) + DLLM_GUIDED_BYTES,
                "host and device must agree on the layout");
-_Static_assert(sizeof(dllm_sampler_params) == 96 + DLLM_FURTHER_BYTES(dllm_row_inputs),
+_Static_assert(sizeof(dllm_sampler_params) ==
+                   96 + DLLM_FURTHER_BYTES(dllm_row_inputs) + DLLM_GUIDED_BYTES,
                "host and device must agree on the layout");
-_Static_assert(sizeof(dllm_combine_params) == 104 + DLLM_FURTHER_BYTES(dllm_row_outputs),
+_Static_assert(sizeof(dllm_combine_params) ==
+                   104 + DLLM_FURTHER_BYTES(dllm_row_outputs) + DLLM_GUIDED_BYTES,
                "host and device must agree on the layout");
 _Static_assert(sizeof(dllm_row_extra) == 32, "an extra is read and written as two 16-byte words");
+_Static_assert(sizeof(dllm_guidance) == 16, "host and device must agree on the layout");
 _Static_assert(sizeof(dllm_row_inputs) == 152, "host and device must agree on the layout");
 _Static_assert(sizeof(dllm_row_outputs) == 240, "host and device must agree on the layout");
 _Static_assert(sizeof(dllm_merge_params) == 312, "host and device must agree on the layout");

@@ -11,6 +11,8 @@
  * Grid     splits * row_limit blocks, block = split * row_limit + row - row_begin. 128 threads; a
  *          packet is 16 bytes of logits, and thread t has the packets t, t + 128, ... of its split.
  *          Shares follow columns, not addresses: a row has the same bits wherever it lies in memory.
+ *          With guidance the block also reads row index(r) + source_rows, or of packed lines (pairs.cuh)
+ *          the row's other one.
  * Shared   4 states, for the merge over the warps. Barriers: all threads, once, inside that merge.
  * Limits   split_columns a multiple of 16, at most 2^20 (no sum gets more than 1,024 terms)
  * Source   numerics.md 2, 6, 12, 14
@@ -18,6 +20,7 @@
 #include "base.cuh"
 #include "griddepcontrol.cuh"
 #include "load.cuh"
+#include "pairs.cuh"
 #include "reduce.cuh"
 #include "row_params.h"
 #include "state.cuh"
@@ -136,8 +139,18 @@ DLLM_DEVICE void load_packets(packet_words (&loaded)[packets], const row_part &p
     }
 }
 
+DLLM_DEVICE void widen_packets(float (&z)[packets * packet], const packet_words (&loaded)[packets])
+{
+#pragma unroll
+    for (uint32_t i = 0; i < packets * packet; i++) {
+        z[i] = to_float(loaded[i / packet].values[i % packet]);
+    }
+}
+
+/* unconditional: the same columns of the row that guides this one, not looked at without guidance. */
 template <bool SHIFTED>
-DLLM_DEVICE row_state fold_part(const row_part &part, const row_context &context)
+DLLM_DEVICE row_state fold_part(const row_part &part, const row_part &unconditional,
+                                const row_context &context)
 {
     row_state state = state_neutral();
     /* where lanes keep a list together they stay together: some then fold nothing */
@@ -147,20 +160,40 @@ DLLM_DEVICE row_state fold_part(const row_part &part, const row_context &context
         packet_words loaded[packets];
         load_packets<SHIFTED>(loaded, part, column);
         float z[packets * packet];
-#pragma unroll
-        for (uint32_t i = 0; i < packets * packet; i++) {
-            z[i] = to_float(loaded[i / packet].values[i % packet]);
+        widen_packets(z, loaded);
+        if constexpr (has_guidance) {
+            float u[packets * packet];
+            load_packets<SHIFTED>(loaded, unconditional, column);
+            widen_packets(u, loaded);
+            state_fold_pair<packets * packet, packet, step>(
+                state, z, u, part.column_begin + static_cast<int32_t>(column),
+                part.column_begin + static_cast<int32_t>(part.end), context);
+        } else {
+            state_fold_tile<packets * packet, packet, step>(
+                state, z, part.column_begin + static_cast<int32_t>(column),
+                part.column_begin + static_cast<int32_t>(part.end), context);
         }
-        state_fold_tile<packets * packet, packet, step>(
-            state, z, part.column_begin + static_cast<int32_t>(column),
-            part.column_begin + static_cast<int32_t>(part.end), context);
         list_settle<warp_lanes, warp_lanes * packets * packet>(context);
     }
     return state;
 }
 
-/* Split `split` of row `row`; without columns if the row is outside the source. */
-DLLM_DEVICE row_part find_part(const dllm_sampler_params &params, int64_t split, int64_t row)
+/* Row of the logits in which those of a source row lie; copy 1: those of its unconditional row. */
+template <typename Params>
+DLLM_DEVICE int64_t logits_row(const Params &params, int64_t source, int copy)
+{
+    if constexpr (has_guidance) {
+        if (params.guidance.is_packed) {
+            return line_of_row(source - params.row_begin) + copy * group_rows;
+        }
+        return source - params.row_begin + copy * params.source_rows;
+    }
+    return source - params.row_begin;
+}
+
+/* Split `split` of a copy of row `row`; without columns if the row is outside the source. */
+DLLM_DEVICE row_part find_part(const dllm_sampler_params &params, int64_t split, int64_t row,
+                               int copy)
 {
     const int64_t source =
         source_row(params.row_index, params.row_index_is_64, params.source_rows, row);
@@ -168,7 +201,7 @@ DLLM_DEVICE row_part find_part(const dllm_sampler_params &params, int64_t split,
     const int64_t end = smaller<int64_t>(begin + params.split_columns, params.columns);
     row_part part;
     part.logits = static_cast<const logit_element *>(params.logits);
-    if (source >= 0) part.logits += (source - params.row_begin) * params.logits_stride;
+    if (source >= 0) part.logits += logits_row(params, source, copy) * params.logits_stride;
     part.phase =
         static_cast<uint32_t>(reinterpret_cast<uint64_t>(part.logits) % 16 / sizeof(logit_element));
     part.begin = static_cast<uint32_t>(begin);
@@ -186,12 +219,20 @@ extern "C" __global__ void __launch_bounds__(block_threads, asks_further ? 3 : 0
     const int64_t split = blockIdx.x / rows;
     const int64_t row = params.row_begin + blockIdx.x % rows;
     if (row >= row_count(params)) return;
-    const row_part part = find_part(params, split, row);
+    const row_part part = find_part(params, split, row, 0);
     const row_context context =
         find_context(params, row, split * (block_threads / warp_lanes) + threadIdx.x / warp_lanes);
     if (!params.continues) list_begin(context);
-    const row_state mine =
-        part.phase == 0 ? fold_part<false>(part, context) : fold_part<true>(part, context);
+    row_state mine;
+    if constexpr (has_guidance) {
+        const row_part unconditional = find_part(params, split, row, 1);
+        mine = (part.phase | unconditional.phase) == 0
+                   ? fold_part<false>(part, unconditional, context)
+                   : fold_part<true>(part, unconditional, context);
+    } else {
+        mine = part.phase == 0 ? fold_part<false>(part, part, context)
+                               : fold_part<true>(part, part, context);
+    }
     griddepcontrol_launch_dependents();
     row_state merged = block_merge<block_threads / warp_lanes>(mine, scratch, context);
     if (threadIdx.x != 0) return;

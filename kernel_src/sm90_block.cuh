@@ -9,6 +9,7 @@
 
 #include "base.cuh"
 #include "load.cuh"
+#include "pairs.cuh"
 #include "sm90_params.h"
 #include "state.cuh"
 
@@ -48,7 +49,7 @@ static_assert(turns <= 2, "turns are between two");
 static_assert(tile_rows % (64 * parts) == 0, "a warpgroup has blocks of 64 rows");
 
 constexpr int row_blocks = part_rows / 64;
-constexpr int lane_rows = 2 * row_blocks;
+constexpr int lane_rows = 2 * row_blocks / copies; /* that a lane folds */
 constexpr int lane_columns = tile_vocab / 4;
 constexpr int group_threads = 128;
 constexpr int block_threads = DLLM_SM90_THREADS(groups);
@@ -84,7 +85,8 @@ extern __shared__ __align__(1024) unsigned char shared_memory[];
 
 /** A row tile, and the columns of a split. */
 struct unit_place {
-    int32_t row;
+    int32_t
+        row; /* its first; with guidance a line of pairs.cuh, as all rows but of states are here */
     int32_t split;
     int32_t column_begin;
     int32_t column_end;

@@ -142,19 +142,12 @@ DLLM_DEVICE tile_sums state_take_nan(row_state &state, float (&z)[N], int32_t fi
     return has_entropy ? tile_sum_of_some(z, reference, row) : tile_sum(z, reference, row);
 }
 
-/**
- * Folds a tile of N logits of one row.
- * z        element i belongs to column first + tile_offset<RUN, STEP>(i), ascending; may be changed
- * limit    columns from here on are not candidates: neither value nor column is seen
- * Columns of later calls on the same state are higher: an equal maximum keeps its first column.
- * At most 1,024 calls may go into one state before it is merged.
- */
+/* Folds a tile whose transforms are done. */
 template <int N, int RUN, int STEP, typename State>
-DLLM_DEVICE void state_fold_tile(State &state, float (&z)[N], int32_t first, int32_t limit,
+DLLM_DEVICE void state_fold_made(State &state, float (&z)[N], int32_t first, int32_t limit,
                                  const row_context &row)
 {
     const int32_t valid = limit - first;
-    tile_transform<N, RUN, STEP>(z, first, limit, row);
     if (tile_offset<RUN, STEP>(N - 1) >= valid) {
 #pragma unroll
         for (int i = 0; i < N; i++)
@@ -189,12 +182,52 @@ DLLM_DEVICE void state_fold_tile(State &state, float (&z)[N], int32_t first, int
     if constexpr (has_draw) fold_draw<N, RUN, STEP>(state, z, first, row);
 }
 
-/** Folds one candidate, the next in ascending columns. */
-DLLM_DEVICE void state_fold_logit(row_state &state, float logit, int32_t column,
-                                  const row_context &row)
+/**
+ * Folds a tile of N logits of one row.
+ * z        element i belongs to column first + tile_offset<RUN, STEP>(i), ascending; may be changed
+ * limit    columns from here on are not candidates: neither value nor column is seen
+ * Columns of later calls on the same state are higher: an equal maximum keeps its first column.
+ * At most 1,024 calls may go into one state before it is merged.
+ */
+template <int N, int RUN, int STEP, typename State>
+DLLM_DEVICE void state_fold_tile(State &state, float (&z)[N], int32_t first, int32_t limit,
+                                 const row_context &row)
+{
+    tile_transform<N, RUN, STEP>(z, first, limit, row);
+    state_fold_made<N, RUN, STEP>(state, z, first, limit, row);
+}
+
+/** The same of a guided row, with the tile of its unconditional one, which may be changed too. */
+template <int N, int RUN, int STEP, typename State>
+DLLM_DEVICE void state_fold_pair(State &state, float (&z)[N], float (&unconditional)[N],
+                                 int32_t first, int32_t limit, const row_context &row)
+{
+    tile_guide<N, RUN, STEP>(z, unconditional, first, limit, row);
+    state_fold_made<N, RUN, STEP>(state, z, first, limit, row);
+}
+
+/** One or the other: take(u) fills u[N] with the unconditional row's tile, and is called with guidance
+ * alone. */
+template <int N, int RUN, int STEP, typename State, typename Take>
+DLLM_DEVICE void state_fold_lines(State &state, float (&z)[N], int32_t first, int32_t limit,
+                                  const row_context &row, Take take)
+{
+    if constexpr (has_guidance) {
+        float unconditional[N];
+        take(unconditional);
+        state_fold_pair<N, RUN, STEP>(state, z, unconditional, first, limit, row);
+    } else {
+        state_fold_tile<N, RUN, STEP>(state, z, first, limit, row);
+    }
+}
+
+/** Folds one candidate, the next in ascending columns; without guidance there is no unconditional one. */
+DLLM_DEVICE void state_fold_logit(row_state &state, float logit, float unconditional,
+                                  int32_t column, const row_context &row)
 {
     float z[1] = {logit};
-    state_fold_tile<1, 1, 1>(state, z, column, column + 1, row);
+    state_fold_lines<1, 1, 1>(state, z, column, column + 1, row,
+                              [&](float(&u)[1]) { u[0] = unconditional; });
 }
 
 /**

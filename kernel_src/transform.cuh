@@ -1,8 +1,9 @@
 /*
  * transform.cuh - what happens to the logits of a tile before their statistics
  *
- *     z0 rounded, z1 = scale z0, z2 = softcap tanh(z1 / softcap), z3 = z2 + bias, then the penalty;
- *     suppressed columns are made absent
+ *     z0 rounded, z1 = scale z0, z2 = softcap tanh(z1 / softcap), z3 = z2 + bias; of guided rows then
+ *     u + (s + 1)(z3 - u), u being z3 of the unconditional row; the penalty; suppressed columns are made
+ *     absent
  *
  * One rounding each, never contracted: a logit is the same whatever stands around it.
  */
@@ -81,12 +82,9 @@ DLLM_DEVICE void tile_suppress(float (&z)[N], int32_t first, const dllm_row_inpu
     }
 }
 
-/**
- * Makes logits of products: element i is that of column first + tile_offset<RUN, STEP>(i) of a row.
- * limit    columns from here on need not exist
- */
+/* What precedes guidance, of each side: element i is that of column first + tile_offset<RUN, STEP>(i). */
 template <int N, int RUN, int STEP>
-DLLM_DEVICE void tile_transform(float (&z)[N], int32_t first, int32_t limit, const row_context &row)
+DLLM_DEVICE void tile_side(float (&z)[N], int32_t first, int32_t limit, const row_context &row)
 {
     if constexpr (!changes_logits) return;
     const dllm_row_inputs &inputs = *row.inputs;
@@ -105,11 +103,51 @@ DLLM_DEVICE void tile_transform(float (&z)[N], int32_t first, int32_t limit, con
             if (offset < valid) z[i] = __fadd_rn(z[i], inputs.bias[first + offset]);
         }
     }
+}
+
+/* What follows it. */
+template <int N, int RUN, int STEP>
+DLLM_DEVICE void tile_row(float (&z)[N], int32_t first, const row_context &row)
+{
     if constexpr (has_penalty) {
         tile_pick<N, RUN, STEP>(z, first, row.penalty_column,
                                 [&](float &value) { value = __fadd_rn(value, -row.penalty); });
     }
-    if constexpr (has_suppress) tile_suppress<N, RUN, STEP>(z, first, inputs);
+    if constexpr (has_suppress) tile_suppress<N, RUN, STEP>(z, first, *row.inputs);
+}
+
+/**
+ * Makes logits of products: element i is that of column first + tile_offset<RUN, STEP>(i) of a row.
+ * limit    columns from here on need not exist
+ */
+template <int N, int RUN, int STEP>
+DLLM_DEVICE void tile_transform(float (&z)[N], int32_t first, int32_t limit, const row_context &row)
+{
+    tile_side<N, RUN, STEP>(z, first, limit, row);
+    tile_row<N, RUN, STEP>(z, first, row);
+}
+
+DLLM_DEVICE float guidance_rounded(float value)
+{
+    return guides_in_bf16 ? dllm_nearest_bf16(value) : value;
+}
+
+/** The same of products of both sides, into z. */
+template <int N, int RUN, int STEP, typename Row>
+DLLM_DEVICE void tile_guide(float (&z)[N], float (&unconditional)[N], int32_t first, int32_t limit,
+                            const Row &row)
+{
+    tile_side<N, RUN, STEP>(z, first, limit, row);
+    tile_side<N, RUN, STEP>(unconditional, first, limit, row);
+    const float factor = __fadd_rn(row.guidance, 1.0f);
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const float apart = guidance_rounded(__fadd_rn(z[i], -unconditional[i]));
+        const float drawn = guidance_rounded(__fmul_rn(factor, apart));
+        const float guided = guidance_rounded(__fadd_rn(unconditional[i], drawn));
+        z[i] = row.guidance > 0.0f ? guided : z[i];
+    }
+    tile_row<N, RUN, STEP>(z, first, row);
 }
 
 #endif

@@ -33,17 +33,12 @@ static const bit_name output_names[] = {
 };
 
 static const bit_name input_names[] = {
-    {DLLM_IN_ROW_INDEX, "row_index"},
-    {DLLM_IN_ROWS_DEVICE, "rows_device"},
-    {DLLM_IN_TARGET, "target"},
-    {DLLM_IN_TEMPERATURE, "temperature"},
-    {DLLM_IN_BIAS, "bias"},
-    {DLLM_IN_SUPPRESS, "suppress"},
-    {DLLM_IN_PENALTY, "penalty"},
-    {DLLM_IN_ROW_KEY, "row_key"},
-    {DLLM_IN_NOISE, "noise"},
-    {DLLM_IN_ROW_SEED, "row_seed"},
-    {0, NULL},
+    {DLLM_IN_ROW_INDEX, "row_index"}, {DLLM_IN_ROWS_DEVICE, "rows_device"},
+    {DLLM_IN_TARGET, "target"},       {DLLM_IN_TEMPERATURE, "temperature"},
+    {DLLM_IN_BIAS, "bias"},           {DLLM_IN_SUPPRESS, "suppress"},
+    {DLLM_IN_PENALTY, "penalty"},     {DLLM_IN_ROW_KEY, "row_key"},
+    {DLLM_IN_NOISE, "noise"},         {DLLM_IN_ROW_SEED, "row_seed"},
+    {DLLM_IN_CFG_SCALE, "cfg_scale"}, {0, NULL},
 };
 
 static const bit_name behaviour_names[] = {
@@ -58,6 +53,7 @@ static const bit_name transform_names[] = {
     {DLLM_TRANSFORM_ROUND_FP16, "round_logits"},
     {DLLM_TRANSFORM_SCALE, "scale"},
     {DLLM_TRANSFORM_SOFTCAP, "softcap"},
+    {DLLM_TRANSFORM_GUIDANCE, "cfg_scale"},
     {0, NULL},
 };
 

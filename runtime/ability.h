@@ -13,7 +13,7 @@ typedef struct dllm_ability {
     uint32_t outputs;
     uint32_t inputs;
     uint32_t behaviour;
-    uint32_t transforms; /* of those that no input bit tells: rounding, scale, softcap */
+    uint32_t transforms; /* of those that no input bit tells: rounding, scale, softcap, guidance */
 } dllm_ability;
 
 /** Everything. */

@@ -73,7 +73,8 @@ void dllm__capture(const dllm_problem *problem, const dllm_log *log)
 {
     char line[LINE_BYTES];
     const char *path = secure_getenv("DLLM_CAPTURE");
-    if (!path || !*path || problem->operation == DLLM_OPERATION_MERGE) return;
+    /* guided plans are never measured */
+    if (!path || !*path || problem->operation == DLLM_OPERATION_MERGE || problem->is_guided) return;
     make_line(line, problem);
     FILE *file = open_file(path);
     const bool added = file && add_line(file, line);

@@ -139,6 +139,13 @@ static void fold_more(dllm_state *state, const dllm_cpu_transform *with, const d
         fold_draw(state, with, row, block);
 }
 
+static void guide(const dllm_cpu_transform *with, const dllm_cpu_row *row,
+                  const dllm_cpu_block *block)
+{
+    dllm__cpu_transform(with, block->unconditional, block->count, block->column);
+    dllm__cpu_guide(with, block->logits, block->unconditional, block->count, row->guidance);
+}
+
 dllm_state dllm__cpu_fold(const dllm_cpu_transform *with, const dllm_cpu_row *row,
                           const dllm_cpu_block *block, dllm_state_candidate *list, int list_count)
 {
@@ -148,6 +155,7 @@ dllm_state dllm__cpu_fold(const dllm_cpu_transform *with, const dllm_cpu_row *ro
     int32_t nan_column = DLLM_NO_COLUMN;
     dllm_state state = dllm__cpu_state_init();
     if (with->transforms) dllm__cpu_transform(with, block->logits, block->count, block->column);
+    if (block->unconditional) guide(with, row, block);
     if (contains(block, row->penalty_place))
         block->logits[row->penalty_place - block->column] -= row->penalty;
     const bool suppressed = suppress(with, block, &nan_column);

@@ -9,7 +9,8 @@
 
 /** A block of the columns of a row: 1 .. DLLM_CPU_FOLD_COLUMNS, with room for a multiple of 16. */
 typedef struct dllm_cpu_block {
-    float *logits; /* transformed in place */
+    float *logits;        /* transformed in place */
+    float *unconditional; /* of the row that guides it, likewise; NULL: none does */
     int count;
     int64_t column; /* of the first logit */
 } dllm_cpu_block;

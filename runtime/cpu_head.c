@@ -2,7 +2,8 @@
  * cpu_head.c - the head on the CPU
  *
  * A pass packs its hidden rows as fp32, then each task multiplies one tile of rows with one range of
- * the vocabulary and folds the logits, which never leave the worker's cache.
+ * the vocabulary and folds the logits, which never leave the worker's cache. With guidance a packed row
+ * is followed by its unconditional one, in the same tile.
  */
 #include "cpu_head.h"
 
@@ -16,7 +17,7 @@ enum {
 
 /* Parts of the workspace, in order. */
 typedef struct workspace_parts {
-    size_t packed_bytes; /* (pass rows, packed depth) fp32 */
+    size_t packed_bytes; /* (lines of a pass, packed depth) fp32 */
     size_t rows_bytes;   /* states and lists */
     size_t worker_bytes; /* (tile rows, RANGE_COLUMNS) fp32, for each worker */
 } workspace_parts;
@@ -28,7 +29,8 @@ typedef struct head_pass {
     char *logits;
     size_t worker_bytes;
     int64_t packed_depth;
-    int tile_rows; /* rows of a task, the last may have fewer */
+    int copies;    /* lines of a row: itself, and with guidance its unconditional one */
+    int tile_rows; /* lines of a task, the last may have fewer */
     int tiles;
 } head_pass;
 
@@ -40,10 +42,10 @@ static int64_t packed_depth(const dllm_problem *problem)
 
 static workspace_parts parts_of(const dllm_problem *problem, int threads)
 {
-    const size_t rows = (size_t)dllm__cpu_pass_rows(problem);
-    const size_t tile = rows < TILE_ROWS_MAX ? rows : TILE_ROWS_MAX;
+    const size_t lines = (size_t)(dllm__cpu_pass_rows(problem) * dllm__copies(problem));
+    const size_t tile = lines < TILE_ROWS_MAX ? lines : TILE_ROWS_MAX;
     return (workspace_parts){
-        dllm__cpu_aligned(rows * (size_t)packed_depth(problem) * sizeof(float)),
+        dllm__cpu_aligned(lines * (size_t)packed_depth(problem) * sizeof(float)),
         dllm__cpu_rows_workspace(problem, RANGE_COLUMNS, threads),
         dllm__cpu_aligned(tile * RANGE_COLUMNS * sizeof(float))};
 }
@@ -54,24 +56,29 @@ size_t dllm__cpu_head_workspace(const dllm_problem *problem, int threads)
     return parts.packed_bytes + parts.rows_bytes + (size_t)threads * parts.worker_bytes;
 }
 
-/* Rows of a task: what the cache holds, in whole groups of the product, evenly spread. */
-static int tile_rows(const dllm_cpu_vector *vector, int64_t depth, int rows)
+static int64_t lines_of(const head_pass *pass)
 {
-    const int64_t fit = TILE_BYTES / (depth * (int64_t)sizeof(float));
+    return (int64_t)pass->rows.rows * pass->copies;
+}
+
+/* Lines of a task: what the cache holds, in groups of the product and whole rows, evenly spread. */
+static int tile_rows(const head_pass *pass)
+{
+    const int64_t fit = TILE_BYTES / (pass->packed_depth * (int64_t)sizeof(float));
     const int most = fit < TILE_ROWS_MAX ? (int)fit : TILE_ROWS_MAX;
-    const int group = vector->tile_rows;
+    const int group = pass->vector->tile_rows * (pass->vector->tile_rows % pass->copies ? 2 : 1);
     const int groups_most = most < group ? 1 : most / group;
-    const int groups = (rows + group - 1) / group;
+    const int groups = (int)((lines_of(pass) + group - 1) / group);
     const int tiles = (groups + groups_most - 1) / groups_most;
     return (groups + tiles - 1) / tiles * group;
 }
 
-/* The product of a tile of rows with range `range`, its logits going to `logits`. */
+/* The product of a tile of lines with range `range`, its logits going to `logits`. */
 static dllm_cpu_product product_of(const head_pass *pass, int tile, int64_t range, float *logits)
 {
     const dllm_problem *problem = pass->rows.problem;
     const int first = tile * pass->tile_rows;
-    const int left = pass->rows.rows - first;
+    const int64_t left = lines_of(pass) - first;
     const int64_t column = range * RANGE_COLUMNS;
     const int64_t weight_offset = column * pass->rows.call->weight_stride;
     return (dllm_cpu_product){
@@ -83,20 +90,22 @@ static dllm_cpu_product product_of(const head_pass *pass, int tile, int64_t rang
         .logits_stride = RANGE_COLUMNS,
         .depth = problem->depth,
         .packed_depth = pass->packed_depth,
-        .rows = left < pass->tile_rows ? left : pass->tile_rows,
+        .rows = left < pass->tile_rows ? (int)left : pass->tile_rows,
         .columns = dllm__cpu_rows_columns(&pass->rows, range),
         .weight_type = problem->weight_type,
     };
 }
 
-static void pack_row(void *user, int64_t row, int worker)
+static void pack_line(void *user, int64_t line, int worker)
 {
     (void)worker;
     const head_pass *pass = user;
-    const int tile = (int)row / pass->tile_rows;
+    const int tile = (int)line / pass->tile_rows;
     const dllm_cpu_product product = product_of(pass, tile, 0, NULL);
-    pass->vector->pack(&product, (int)row % pass->tile_rows,
-                       dllm__cpu_rows_at(&pass->rows, row).source, pass->rows.problem->hidden_type);
+    const dllm_cpu_row row = dllm__cpu_rows_at(&pass->rows, line / pass->copies);
+    pass->vector->pack(&product, (int)line % pass->tile_rows,
+                       line % pass->copies ? row.unconditional : row.source,
+                       pass->rows.problem->hidden_type);
 }
 
 /* Tiles of one range are neighbours in the order of tasks: they share its weights in the cache. */
@@ -108,11 +117,13 @@ static void multiply_range(void *user, int64_t index, int worker)
     float *logits = (float *)(void *)(pass->logits + (size_t)worker * pass->worker_bytes);
     const dllm_cpu_product product = product_of(pass, tile, range, logits);
     pass->vector->multiply(&product);
-    for (int64_t r = 0; r < product.rows; r++) {
+    for (int64_t line = 0; line < product.rows; line += pass->copies) {
         const dllm_cpu_row row =
-            dllm__cpu_rows_at(&pass->rows, (int64_t)tile * pass->tile_rows + r);
+            dllm__cpu_rows_at(&pass->rows, ((int64_t)tile * pass->tile_rows + line) / pass->copies);
+        float *own = logits + line * RANGE_COLUMNS;
         if (row.source)
-            dllm__cpu_rows_fold(&pass->rows, &row, range, logits + r * RANGE_COLUMNS, worker);
+            dllm__cpu_rows_fold(&pass->rows, &row, range, own,
+                                row.unconditional ? own + RANGE_COLUMNS : NULL, worker);
     }
 }
 
@@ -128,12 +139,13 @@ void dllm__cpu_head_run_with(dllm_cpu_pool *pool, const dllm_cpu_vector *vector,
         .logits = workspace + parts.packed_bytes + parts.rows_bytes,
         .worker_bytes = parts.worker_bytes,
         .packed_depth = packed_depth(problem),
+        .copies = dllm__copies(problem),
     };
     pass.rows.transform.vector = vector;
     while (dllm__cpu_rows_next(pool, &pass.rows)) {
-        pass.tile_rows = tile_rows(vector, pass.packed_depth, pass.rows.rows);
-        pass.tiles = (pass.rows.rows + pass.tile_rows - 1) / pass.tile_rows;
-        dllm__cpu_pool_run(pool, pack_row, &pass, pass.rows.rows);
+        pass.tile_rows = tile_rows(&pass);
+        pass.tiles = (int)((lines_of(&pass) + pass.tile_rows - 1) / pass.tile_rows);
+        dllm__cpu_pool_run(pool, pack_line, &pass, lines_of(&pass));
         dllm__cpu_pool_run(pool, multiply_range, &pass, pass.rows.ranges * pass.tiles);
         dllm__cpu_rows_finish(pool, &pass.rows);
     }

@@ -27,6 +27,14 @@ static float read_temperature(const dllm_problem *problem, const dllm_row_call *
     return isfinite(asked) && asked >= FLT_MIN ? asked : 0.0f;
 }
 
+/* 0 = none */
+static float read_guidance(const dllm_problem *problem, const dllm_row_call *call, int64_t number)
+{
+    if (!(problem->inputs & DLLM_IN_CFG_SCALE)) return problem->cfg_scale;
+    const float asked = call->cfg_scale[number];
+    return isfinite(asked) && asked > 0 ? asked : 0.0f;
+}
+
 static float sum_temperature(float temperature, uint32_t transforms)
 {
     return transforms & DLLM_TRANSFORM_TEMPERED && temperature > 0 ? temperature : 1.0f;
@@ -52,6 +60,17 @@ static void read_noise(dllm_cpu_row *row, const dllm_problem *problem, const dll
     if (transforms & DLLM_TRANSFORM_ROW_KEY) row->stream.row_key = call->row_key[row->number];
 }
 
+/* The unconditional row, and how far it is left behind. */
+static void read_unconditional(dllm_cpu_row *row, const dllm_problem *problem,
+                               const dllm_row_call *call)
+{
+    row->unconditional = row->source + call->source_rows * call->hidden_stride *
+                                           dllm__type_bytes(problem->hidden_type);
+    row->guidance = read_guidance(problem, call, row->number);
+    if (problem->inputs & DLLM_IN_CFG_SCALE && !isfinite(call->cfg_scale[row->number]))
+        row->bits |= DLLM_STATE_PARAM;
+}
+
 dllm_cpu_row dllm__cpu_row_read(const dllm_problem *problem, const dllm_row_call *call,
                                 uint32_t statistics, uint32_t transforms, int64_t number)
 {
@@ -68,6 +87,7 @@ dllm_cpu_row dllm__cpu_row_read(const dllm_problem *problem, const dllm_row_call
     row.source = (const char *)call->hidden +
                  source * call->hidden_stride * dllm__type_bytes(problem->hidden_type);
     if (!(statistics | transforms)) return row;
+    if (transforms & DLLM_TRANSFORM_GUIDANCE) read_unconditional(&row, problem, call);
     row.temperature = read_temperature(problem, call, transforms, number);
     row.rule.temperature = sum_temperature(row.temperature, transforms);
     if (transforms & DLLM_TRANSFORM_ROW_TEMPERATURE && !isfinite(call->temperature[number]))

@@ -10,13 +10,15 @@
 
 /** A row of a head or sampler call. What nothing asks for is neutral. */
 typedef struct dllm_cpu_row {
-    int64_t number;        /* row of the call */
-    const char *source;    /* its first element, NULL if the source row does not exist */
-    dllm_cpu_rule rule;    /* how its states are merged */
-    uint32_t bits;         /* of its state: DLLM_STATE_ */
-    float temperature;     /* of its draw, 0 = greedy */
-    int64_t target;        /* column, outside the call's if there is none */
-    int64_t penalty_place; /* column of the penalty, likewise */
+    int64_t number;            /* row of the call */
+    const char *source;        /* its first element, NULL if the source row does not exist */
+    const char *unconditional; /* that of the row that guides it; NULL: none does */
+    float guidance;            /* s; 0: it is not guided after all */
+    dllm_cpu_rule rule;        /* how its states are merged */
+    uint32_t bits;             /* of its state: DLLM_STATE_ */
+    float temperature;         /* of its draw, 0 = greedy */
+    int64_t target;            /* column, outside the call's if there is none */
+    int64_t penalty_place;     /* column of the penalty, likewise */
     float penalty;
     dllm_cpu_stream stream;
     const uint32_t *noise; /* two words a column, NULL: from the stream */

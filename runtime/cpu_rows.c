@@ -100,10 +100,12 @@ int dllm__cpu_rows_columns(const dllm_cpu_pass *pass, int64_t range)
 
 void dllm__cpu_rows_fold(const dllm_cpu_pass *pass, const dllm_cpu_row *row, int64_t range,
                          float *logits, /* NOLINT(readability-non-const-parameter): changed */
+                         float *unconditional, /* NOLINT(readability-non-const-parameter) */
                          int worker)
 {
     const int64_t place = row->number - pass->first;
     const dllm_cpu_block block = {.logits = logits,
+                                  .unconditional = unconditional,
                                   .count = dllm__cpu_rows_columns(pass, range),
                                   .column = range * pass->range_columns};
     pass->states[range * pass->rows + place] = dllm__cpu_fold(

@@ -53,9 +53,10 @@ dllm_cpu_row dllm__cpu_rows_at(const dllm_cpu_pass *pass, int64_t row);
 /** Columns of a range. */
 int dllm__cpu_rows_columns(const dllm_cpu_pass *pass, int64_t range);
 
-/** Folds the logits of a range of a row that exists; they are changed. */
+/** Folds the logits of a range of a row that exists, and with guidance those of its unconditional
+ * row, else NULL; both are changed. */
 void dllm__cpu_rows_fold(const dllm_cpu_pass *pass, const dllm_cpu_row *row, int64_t range,
-                         float *logits, int worker);
+                         float *logits, float *unconditional, int worker);
 
 /** Merges each row's states in ascending order and writes what was asked for. */
 void dllm__cpu_rows_finish(dllm_cpu_pool *pool, const dllm_cpu_pass *pass);

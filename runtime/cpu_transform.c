@@ -24,6 +24,22 @@ void dllm__cpu_transform(const dllm_cpu_transform *with, float *logits, int coun
         logits[i] += with->bias[column + i];
 }
 
+void dllm__cpu_guide(const dllm_cpu_transform *with, float *logits, const float *unconditional,
+                     int count, float scale)
+{
+    const bool in_bf16 = with->transforms & DLLM_TRANSFORM_GUIDANCE_BF16;
+    const float factor = scale + 1.0f;
+    for (int i = 0; scale > 0 && !in_bf16 && i < count; i++) {
+        const float drawn = factor * (logits[i] - unconditional[i]);
+        logits[i] = unconditional[i] + drawn;
+    }
+    for (int i = 0; scale > 0 && in_bf16 && i < count; i++) {
+        const float apart = dllm_nearest_bf16(logits[i] - unconditional[i]);
+        const float drawn = dllm_nearest_bf16(factor * apart);
+        logits[i] = dllm_nearest_bf16(unconditional[i] + drawn);
+    }
+}
+
 /* Where in the block a suppressed id stands, -1 outside. The difference of two ids may overflow, so
    the block's first id is not formed from it. */
 static int64_t place_of(const dllm_cpu_transform *with, int64_t id, int count, int64_t column)

@@ -22,6 +22,13 @@ typedef struct dllm_cpu_transform {
 /** Rounds, scales, caps and adds the bias: logits of columns `column` .. `column` + count - 1. */
 void dllm__cpu_transform(const dllm_cpu_transform *with, float *logits, int count, int64_t column);
 
+/**
+ * Guidance: logits become u + (scale + 1) * (logits - u), of the row's own ones and of its
+ * unconditional ones u, both transformed; a scale of 0 leaves them.
+ */
+void dllm__cpu_guide(const dllm_cpu_transform *with, float *logits, const float *unconditional,
+                     int count, float scale);
+
 /** The number of the block's columns that are suppressed, repeats counted. */
 int64_t dllm__cpu_suppressed(const dllm_cpu_transform *with, int count, int64_t column);
 

@@ -154,7 +154,8 @@ dllm_status dllm__choose(dllm_choice *out, char *why, const dllm_problem *proble
         return dllm__propose(out, family, problem, device);
     }
     dllm_status status = dllm__fail(DLLM_UNSUPPORTED, "no family does this operation here");
-    const dllm_problem seen = seen_problem(problem);
+    dllm_problem seen = seen_problem(problem);
+    seen.rows_max *= dllm__copies(problem);
     const int count = preference(names, &seen, device, &reason);
     for (int i = 0; i < count && status != DLLM_OK; i++) {
         const dllm_family *family = dllm__family_find(names[i], problem->operation);

@@ -1,10 +1,10 @@
 /*
  * family_gemm_chunk.c - cuBLAS fills a bounded chunk of fp32 logits, the sampler kernel folds it
  *
- * Workspace: states [split][rows], which each chunk merges into; the gathered rows (with a row
- * index), cuBLAS's scratch, the chunk of logits. Rows are the outer loop, so that a chunk of hidden
+ * Workspace: states [split][rows], which each chunk merges into; the packed rows (with a row index
+ * or guidance), cuBLAS's scratch, the chunk of logits. Rows are the outer loop, so that a chunk of hidden
  * rows stays in the L2 cache. With a row count in device memory cuBLAS multiplies all rows of the call,
- * and those from the count on are not folded.
+ * and those from the count on are not folded. With guidance the rows of a chunk are packed lines.
  */
 #include "family_list.h"
 #include "family_parts.h"
@@ -39,14 +39,24 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
         return dllm__fail(DLLM_UNSUPPORTED,
                           "gemm_chunk: cuBLAS chooses by the row count, so bits follow from it");
     if (!device->has_cublas) return dllm__fail(DLLM_UNSUPPORTED, "gemm_chunk: needs cuBLAS");
+    if (choice->chunk_rows % dllm__lines(problem, 1))
+        return dllm__fail(DLLM_UNSUPPORTED,
+                          "gemm_chunk: a chunk of %d lines is not whole groups of guided rows",
+                          choice->chunk_rows);
     DLLM_TRY(dllm__check_lists("gemm_chunk", problem));
     return dllm__check_grid("gemm_chunk", choice->chunk_rows, choice->splits);
 }
 
+/* Rows of the run in a chunk. */
+static int rows_of_chunk(const dllm_problem *problem, const dllm_choice *choice)
+{
+    return choice->chunk_rows / dllm__copies(problem);
+}
+
 static void propose(const dllm_problem *problem, const dllm_device *device, dllm_choice *choice)
 {
-    const int64_t rows = problem->rows_max < 1 ? 1 : problem->rows_max;
-    choice->chunk_rows = (int)(rows < CHUNK_ROWS ? rows : CHUNK_ROWS);
+    const int64_t lines = dllm__lines(problem, problem->rows_max < 1 ? 1 : problem->rows_max);
+    choice->chunk_rows = (int)(lines < CHUNK_ROWS ? lines : CHUNK_ROWS);
     const int64_t wave = (int64_t)COLUMNS_AN_SM * device->multiprocessors;
     int64_t columns = CHUNK_ELEMENTS / choice->chunk_rows;
     columns -= columns % (columns > wave ? wave : COLUMNS_STEP);
@@ -55,7 +65,8 @@ static void propose(const dllm_problem *problem, const dllm_device *device, dllm
     choice->tile_vocab = choice->chunk_vocab;
     choice->tile_depth = (int)problem->depth;
     choice->stages = 1;
-    dllm__split_sampler(choice, choice->chunk_rows, choice->chunk_vocab, DLLM_FP32, device);
+    dllm__split_sampler(choice, rows_of_chunk(problem, choice), choice->chunk_vocab, DLLM_FP32,
+                        device);
 }
 
 static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_kernel_spec *out)
@@ -141,22 +152,24 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
                               .hidden_stride = call->hidden_stride,
                               .weight_stride = call->weight_stride,
                               .logits_stride = chunk_stride(choice)};
-    if (call->row_index) {
+    if (dllm__packs(problem, call)) {
         DLLM_TRY(dllm__pack_rows(plan, entry->kernels[2], call, packed, stream));
         product.hidden = packed;
         product.hidden_stride = dllm__packed_stride(problem);
     }
     const char *hidden = product.hidden;
-    for (int64_t row = 0; row < call->rows; row += choice->chunk_rows) {
-        const int64_t left = call->rows - row;
-        product.rows = (int)(left < choice->chunk_rows ? left : choice->chunk_rows);
-        product.hidden = hidden + row * product.hidden_stride * hidden_bytes;
+    const int rows_most = rows_of_chunk(problem, choice);
+    for (int64_t row = 0; row < call->rows; row += rows_most) {
+        const int64_t count = call->rows - row < rows_most ? call->rows - row : rows_most;
+        product.rows = (int)dllm__lines(problem, count);
+        product.hidden = hidden + dllm__lines(problem, row) * product.hidden_stride * hidden_bytes;
         const dllm_logits_block rows = {
             .logits = product.logits,
             .logits_stride = product.logits_stride,
             .row_begin = row,
-            .rows = product.rows,
+            .rows = count,
             .dependent = true,
+            .is_packed = problem->is_guided,
         };
         for (int64_t column = 0; column < problem->valid_vocab; column += choice->chunk_vocab)
             DLLM_TRY(run_chunk(plan, entry, call, &product, &rows, (int)column, stream));

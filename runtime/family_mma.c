@@ -40,7 +40,7 @@ static int shared_bytes(const dllm_problem *problem, const dllm_choice *choice, 
 
 static int64_t row_tiles(const dllm_problem *problem, const dllm_choice *choice)
 {
-    return (problem->rows_max + choice->tile_rows - 1) / choice->tile_rows;
+    return (dllm__lines(problem, problem->rows_max) + choice->tile_rows - 1) / choice->tile_rows;
 }
 
 static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
@@ -84,7 +84,7 @@ static const tile *choose_tile(const dllm_problem *problem, const dllm_device *d
         if (found && found->shared_bytes_max != tiles[i].shared_bytes_max) break;
         if (tiles[i].rows > FURTHER_ROWS && !dllm__is_plain(problem)) break;
         found = &tiles[i];
-        if (found->rows >= problem->rows_max) break;
+        if (found->rows >= dllm__lines(problem, problem->rows_max)) break;
     }
     return found ? found : &tiles[0]; /* a device with less holds none: legal() says so */
 }
@@ -127,7 +127,8 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
     const dllm_choice *choice = &entry->choice;
     const dllm_grid grid = {0, (unsigned)choice->tile_vocab,
                             shared_bytes(&entry->problem, choice, 0), false};
-    return dllm__launch_head(plan, entry, call, choice->tile_rows, grid, stream);
+    const int rows = choice->tile_rows / dllm__copies(&plan->problem);
+    return dllm__launch_head(plan, entry, call, rows, grid, stream);
 }
 
 static const dllm_tile space_tiles[] = {

@@ -121,6 +121,13 @@ int dllm__extra_words(const dllm_problem *problem)
     return words;
 }
 
+enum { GROUP_ROWS = 8 };
+
+int64_t dllm__lines(const dllm_problem *problem, int64_t rows)
+{
+    return problem->is_guided ? ceil_div(rows, GROUP_ROWS) * GROUP_ROWS * 2 : rows;
+}
+
 bool dllm__is_plain(const dllm_problem *problem)
 {
     return dllm__statistics(problem) == 0 && dllm__transforms(problem) == 0;
@@ -128,7 +135,10 @@ bool dllm__is_plain(const dllm_problem *problem)
 
 void dllm__finish_spec(dllm_kernel_spec *out, const char *entry, const dllm_problem *problem)
 {
-    const uint32_t of_rows = DLLM_TRANSFORM_TEMPERED | DLLM_TRANSFORM_ROW_TEMPERATURE;
+    const bool flags_scale =
+        problem->inputs & DLLM_IN_CFG_SCALE && problem->outputs & DLLM_OUT_FLAGS;
+    const uint32_t of_rows = DLLM_TRANSFORM_TEMPERED | DLLM_TRANSFORM_ROW_TEMPERATURE |
+                             (flags_scale ? DLLM_TRANSFORM_GUIDANCE : 0U);
     const bool exported = problem->behaviour & DLLM_PARTIAL_STATE;
     *out = (dllm_kernel_spec){.entry = entry};
     dllm__kernel_define(out, "DLLM_OUTPUTS",
@@ -179,6 +189,11 @@ dllm_row_inputs dllm__row_inputs(const dllm_plan *plan, const dllm_row_call *cal
         .sharers = shape.sharers,
         .list_stride = listed ? list_stride(problem, choice) : 0,
     };
+}
+
+dllm_guidance dllm__guidance(const dllm_plan *plan, const dllm_row_call *call, bool is_packed)
+{
+    return (dllm_guidance){call->cfg_scale, plan->problem.cfg_scale, is_packed};
 }
 
 dllm_row_outputs dllm__row_outputs(const dllm_plan *plan, const dllm_row_call *call,
@@ -255,6 +270,7 @@ dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function functio
         .row_index_is_64 = plan->problem.index_type == DLLM_INT64,
         .splits = choice->splits,
         .further = dllm__row_outputs(plan, call, choice),
+        .guidance = dllm__guidance(plan, call, false),
     };
     const dllm_grid grid = {ceil_div(call->rows, DLLM_COMBINE_ROWS), COMBINE_THREADS, shared_bytes,
                             true};
@@ -282,6 +298,7 @@ dllm_status dllm__launch_head(const dllm_plan *plan, const dllm_plan_entry *entr
         .depth = (int32_t)problem->depth,
         .split_columns = entry->choice.split_columns,
         .further = dllm__row_inputs(plan, call, &entry->choice),
+        .guidance = dllm__guidance(plan, call, false),
     };
     grid.blocks = ceil_div(call->rows, rows_a_block) * entry->choice.splits;
     DLLM_TRY(dllm__launch(plan, entry->kernels[0], &grid, &params, stream));
@@ -349,6 +366,7 @@ dllm_status dllm__launch_sampler(const dllm_plan *plan, const dllm_plan_entry *e
         .split_columns = entry->choice.split_columns,
         .continues = block->continues,
         .further = dllm__row_inputs(plan, call, &entry->choice),
+        .guidance = dllm__guidance(plan, call, block->is_packed),
     };
     const dllm_grid grid = {block->rows * entry->choice.splits, DLLM_SAMPLER_THREADS, 0,
                             block->dependent};

@@ -40,12 +40,19 @@ void dllm__define_request(dllm_kernel_spec *out, const dllm_problem *problem);
 /** True if the problem asks for nothing beyond the base state of plain logits. */
 bool dllm__is_plain(const dllm_problem *problem);
 
+/** Lines that a kernel multiplies for so many rows: with guidance two a row, in groups of 16
+ * (kernel_src/pairs.cuh). */
+int64_t dllm__lines(const dllm_problem *problem, int64_t rows);
+
 /** Words of 4 bytes that a state has beyond the base state (kernel_src/extra.cuh). */
 int dllm__extra_words(const dllm_problem *problem);
 
 /** What a head or sampler kernel reads for transforms and statistics. */
 dllm_row_inputs dllm__row_inputs(const dllm_plan *plan, const dllm_row_call *call,
                                  const dllm_choice *choice);
+
+/** And for guidance. is_packed: the sampler's logits are those of packed lines. */
+dllm_guidance dllm__guidance(const dllm_plan *plan, const dllm_row_call *call, bool is_packed);
 
 /** A kernel that finishes rows, but for its file. */
 void dllm__finish_spec(dllm_kernel_spec *out, const char *entry, const dllm_problem *problem);
@@ -98,6 +105,7 @@ typedef struct dllm_logits_block {
     int columns;
     bool continues; /* the states of earlier columns are there */
     bool dependent; /* the kernel in front of it on the stream is one of this run */
+    bool is_packed; /* guidance: its rows are packed lines */
 } dllm_logits_block;
 
 enum {

@@ -23,6 +23,12 @@ static int64_t row_tiles(const dllm_problem *problem, int rows_a_block)
     return (problem->rows_max + rows_a_block - 1) / rows_a_block;
 }
 
+/* Rows of the run in a tile of the tiled kernel: a tile has their unconditional ones too. */
+static int rows_of_tile(const dllm_problem *problem, const dllm_choice *choice)
+{
+    return choice->tile_rows / dllm__copies(problem);
+}
+
 static void define_operands(dllm_kernel_spec *spec, const dllm_problem *problem)
 {
     dllm__kernel_define(spec, "DLLM_HIDDEN_TYPE", problem->hidden_type);
@@ -119,7 +125,8 @@ static dllm_status tiled_legal(const dllm_problem *problem, const dllm_device *d
             "tiled: a split of %d columns is not a multiple of the tile's %d, or more "
             "than 1024 tiles",
             choice->split_columns, choice->tile_vocab);
-    return dllm__check_grid("tiled", row_tiles(problem, choice->tile_rows), choice->splits);
+    return dllm__check_grid("tiled", row_tiles(problem, rows_of_tile(problem, choice)),
+                            choice->splits);
 }
 
 static void tiled_propose(const dllm_problem *problem, const dllm_device *device,
@@ -130,7 +137,7 @@ static void tiled_propose(const dllm_problem *problem, const dllm_device *device
     choice->tile_depth = 16;
     choice->stages = 1;
     const dllm_split_rule rule = {.vocab = problem->valid_vocab,
-                                  .row_tiles = row_tiles(problem, choice->tile_rows),
+                                  .row_tiles = row_tiles(problem, rows_of_tile(problem, choice)),
                                   .slots = (int64_t)device->multiprocessors * TILED_BLOCKS_AN_SM,
                                   .columns_step = choice->tile_vocab,
                                   .columns_max = choice->tile_vocab * TERMS_MAX,
@@ -154,7 +161,7 @@ static int tiled_kernels(const dllm_problem *problem, const dllm_choice *choice,
 static dllm_status tiled_run(const dllm_plan *plan, const dllm_plan_entry *entry,
                              const dllm_row_call *call, dllm_stream stream)
 {
-    return dllm__launch_head(plan, entry, call, entry->choice.tile_rows,
+    return dllm__launch_head(plan, entry, call, rows_of_tile(&plan->problem, &entry->choice),
                              (dllm_grid){0, TILED_THREADS, 0, false}, stream);
 }
 

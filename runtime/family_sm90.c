@@ -1,8 +1,8 @@
 /*
  * family_sm90.c - the head on Hopper: head_sm90.cu, then combine
  *
- * Workspace: states [split][rows]; with a row index the gathered rows, since a box of the copy
- * engine is rows in sequence.
+ * Workspace: states [split][rows]; with a row index or guidance the packed rows, since a box of the copy
+ * engine is rows in sequence. Tiles and stages are of lines: with guidance there are two a row.
  */
 #include "family_list.h"
 #include "family_parts.h"
@@ -53,15 +53,15 @@ static int64_t smaller(int64_t a, int64_t b)
 }
 
 /* Rows of hidden in a stage of the ring. */
-static int hidden_rows(const dllm_choice *choice, int64_t rows)
+static int hidden_rows(const dllm_choice *choice, int64_t lines)
 {
-    const int64_t wanted = ceil_div(rows < 1 ? 1 : rows, HIDDEN_STEP) * HIDDEN_STEP;
+    const int64_t wanted = ceil_div(lines < 1 ? 1 : lines, HIDDEN_STEP) * HIDDEN_STEP;
     return (int)smaller(wanted, choice->tile_rows);
 }
 
-static int stage_bytes(const dllm_choice *choice, int64_t rows)
+static int stage_bytes(const dllm_choice *choice, int64_t lines)
 {
-    return (hidden_rows(choice, rows) + choice->tile_vocab) * DLLM_SM90_LINE_BYTES;
+    return (hidden_rows(choice, lines) + choice->tile_vocab) * DLLM_SM90_LINE_BYTES;
 }
 
 static unsigned groups(const dllm_choice *choice)
@@ -76,27 +76,32 @@ static int ring_at(const dllm_problem *problem, const dllm_choice *choice)
     return DLLM_SM90_RING_AT(choice->tile_rows, turns, dllm__extra_words(problem));
 }
 
-static int shared_bytes_for(const dllm_problem *problem, const dllm_choice *choice, int64_t rows)
+static int shared_bytes_for(const dllm_problem *problem, const dllm_choice *choice, int64_t lines)
 {
-    return ring_at(problem, choice) + choice->stages * stage_bytes(choice, rows);
+    return ring_at(problem, choice) + choice->stages * stage_bytes(choice, lines);
+}
+
+static int64_t lines_max(const dllm_problem *problem)
+{
+    return dllm__lines(problem, problem->rows_max);
 }
 
 static int shared_bytes(const dllm_problem *problem, const dllm_choice *choice, int kernel)
 {
     if (kernel == COMBINE) return SPREAD_BYTES;
-    return kernel == HEAD ? shared_bytes_for(problem, choice, problem->rows_max) : 0;
+    return kernel == HEAD ? shared_bytes_for(problem, choice, lines_max(problem)) : 0;
 }
 
-static int64_t row_tiles(const dllm_choice *choice, int64_t rows)
+static int64_t row_tiles(const dllm_choice *choice, int64_t lines)
 {
-    return ceil_div(rows, choice->tile_rows);
+    return ceil_div(lines, choice->tile_rows);
 }
 
 /* The kernel counts the steps of a block in 32 bits. */
 static bool counts_fit(const dllm_problem *problem, const dllm_device *device,
                        const dllm_choice *choice)
 {
-    const int64_t units = row_tiles(choice, problem->rows_max) * choice->splits;
+    const int64_t units = row_tiles(choice, lines_max(problem)) * choice->splits;
     const int64_t unit_steps = ceil_div(choice->split_columns, choice->tile_vocab) *
                                ceil_div(problem->depth, DLLM_SM90_STEP_DEPTH);
     int64_t steps;
@@ -115,9 +120,9 @@ static dllm_status legal_operands(const dllm_problem *problem)
     if (problem->valid_vocab > INT32_MAX - INDEX_SLACK)
         return dllm__fail(DLLM_UNSUPPORTED, "sm90: valid_vocab %lld is above 2^31 - 1 - %d",
                           (long long)problem->valid_vocab, INDEX_SLACK);
-    if (problem->rows_max > INT32_MAX - INDEX_SLACK)
-        return dllm__fail(DLLM_UNSUPPORTED, "sm90: rows_max %lld is above 2^31 - 1 - %d",
-                          (long long)problem->rows_max, INDEX_SLACK);
+    if (lines_max(problem) > INT32_MAX - INDEX_SLACK)
+        return dllm__fail(DLLM_UNSUPPORTED, "sm90: rows_max %lld is above (2^31 - 1 - %d) / %d",
+                          (long long)problem->rows_max, INDEX_SLACK, dllm__copies(problem));
     return DLLM_OK;
 }
 
@@ -160,7 +165,7 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
     if (choice->split_columns > choice->tile_vocab * TERMS_MAX)
         return dllm__fail(DLLM_UNSUPPORTED, "sm90: a split of %d columns is above 1024 tiles",
                           choice->split_columns);
-    DLLM_TRY(dllm__check_grid("sm90", row_tiles(choice, problem->rows_max), choice->splits));
+    DLLM_TRY(dllm__check_grid("sm90", row_tiles(choice, lines_max(problem)), choice->splits));
     if (!counts_fit(problem, device, choice))
         return dllm__fail(DLLM_UNSUPPORTED,
                           "sm90: %lld rows x %lld columns x %lld are above 2^32 steps a block",
@@ -174,7 +179,7 @@ static int most_stages(const dllm_problem *problem, const dllm_device *device,
                        const dllm_choice *choice)
 {
     const int room = device->shared_bytes_max - ring_at(problem, choice);
-    return (int)smaller(room / stage_bytes(choice, problem->rows_max), DLLM_SM90_STAGES_MAX);
+    return (int)smaller(room / stage_bytes(choice, lines_max(problem)), DLLM_SM90_STAGES_MAX);
 }
 
 /* One row tile is bound by reading the weight: equal shares in boxes. More are bound by products: whole
@@ -183,7 +188,7 @@ static int most_stages(const dllm_problem *problem, const dllm_device *device,
 static void choose_splits(const dllm_problem *problem, const dllm_device *device,
                           dllm_choice *choice)
 {
-    const int64_t tiles_of_rows = row_tiles(choice, problem->rows_max);
+    const int64_t tiles_of_rows = row_tiles(choice, lines_max(problem));
     const bool one = tiles_of_rows <= 1;
     /* a row tile with less to do: each block has both */
     const bool uneven = choice->tile_rows == SIDE_ROWS && !one;
@@ -205,7 +210,7 @@ static void choose_splits(const dllm_problem *problem, const dllm_device *device
 static void propose(const dllm_problem *problem, const dllm_device *device, dllm_choice *choice)
 {
     const struct tile *tile = tiles;
-    while (tile->rows_max < problem->rows_max && !is_listed(problem))
+    while (tile->rows_max < lines_max(problem) && !is_listed(problem))
         tile++;
     choice->tile_rows = tile->rows;
     choice->tile_vocab = (int)smaller(tile->vocab, vocab_most(problem, tile->rows));
@@ -236,9 +241,9 @@ static size_t workspace_bytes(const dllm_problem *problem, const dllm_choice *ch
 }
 
 /* One row tile that is bound by reading the weight, not by products. */
-static bool in_pairs(const dllm_choice *choice, int64_t rows)
+static bool in_pairs(const dllm_choice *choice, int64_t lines)
 {
-    return row_tiles(choice, rows) == 1 && choice->tile_rows < SIDE_ROWS &&
+    return row_tiles(choice, lines) == 1 && choice->tile_rows < SIDE_ROWS &&
            choice->stages >= PAIR_STAGES;
 }
 
@@ -250,7 +255,7 @@ static dllm_status encode_maps(dllm_sm90_params *params, const dllm_plan *plan,
     const dllm_tensor_view hidden = {.name = "hidden",
                                      .base = call->hidden,
                                      .type = problem->hidden_type,
-                                     .rows = call->rows,
+                                     .rows = dllm__lines(problem, call->rows),
                                      .columns = problem->depth,
                                      .stride = call->hidden_stride};
     const dllm_tensor_view weight = {.name = "weight",
@@ -264,11 +269,12 @@ static dllm_status encode_maps(dllm_sm90_params *params, const dllm_plan *plan,
     return dllm__tensor_map(&params->weight, driver, &weight, DLLM_SM90_BOX_ROWS);
 }
 
-/* The rows of the call are one after the other. */
+/* The lines of the call are one after the other. */
 static dllm_status run_head(const dllm_plan *plan, const dllm_plan_entry *entry,
                             const dllm_row_call *call, dllm_stream stream)
 {
     const dllm_choice *choice = &entry->choice;
+    const int64_t lines = dllm__lines(&plan->problem, call->rows);
     dllm_sm90_params params = {
         .states = (dllm_row_state *)(void *)call->workspace,
         .rows_device = call->rows_device,
@@ -278,15 +284,16 @@ static dllm_status run_head(const dllm_plan *plan, const dllm_plan_entry *entry,
         .depth = (int32_t)plan->problem.depth,
         .split_columns = choice->split_columns,
         .splits = choice->splits,
-        .hidden_rows = hidden_rows(choice, call->rows),
+        .hidden_rows = hidden_rows(choice, lines),
         .stages = choice->stages,
-        .pairs = in_pairs(choice, call->rows),
+        .pairs = in_pairs(choice, lines),
         .further = dllm__row_inputs(plan, call, choice),
+        .guidance = dllm__guidance(plan, call, true),
     };
-    const int64_t units = row_tiles(choice, call->rows) * params.splits;
+    const int64_t units = row_tiles(choice, lines) * params.splits;
     const dllm_grid grid = {smaller(units, plan->context->device.multiprocessors),
                             DLLM_SM90_THREADS(groups(choice)),
-                            shared_bytes_for(&plan->problem, choice, call->rows), false};
+                            shared_bytes_for(&plan->problem, choice, lines), false};
     DLLM_TRY(encode_maps(&params, plan, call));
     return dllm__launch(plan, entry->kernels[HEAD], &grid, &params, stream);
 }
@@ -307,7 +314,7 @@ static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,
 {
     const dllm_problem *problem = &entry->problem;
     dllm_row_call rows = *call;
-    if (call->row_index) {
+    if (dllm__packs(problem, call)) {
         char *packed = call->workspace + dllm__states_bytes(problem, &entry->choice);
         DLLM_TRY(dllm__pack_rows(plan, entry->kernels[GATHER], call, packed, stream));
         rows.hidden = packed;

@@ -17,7 +17,7 @@
 
 enum {
     OUTPUTS_KNOWN = DLLM_OUT_CANDIDATES * 2 - 1,
-    INPUTS_KNOWN = DLLM_IN_ROW_SEED * 2 - 1,
+    INPUTS_KNOWN = DLLM_IN_CFG_SCALE * 2 - 1,
     BEHAVIOUR_KNOWN = DLLM_PARTIAL_STATE * 2 - 1,
     PREPARE_KNOWN = DLLM_PREPARE_DETERMINISTIC * 2 - 1,
     /* what a merge may be asked for: the rest has been done to the logits, or is in the states */
@@ -111,6 +111,17 @@ static dllm_status check_asked(const dllm_head_options *options, dllm_operation 
     return check_bits("prepare", options->prepare, PREPARE_KNOWN);
 }
 
+static dllm_status check_guidance(const dllm_head_options *options)
+{
+    if (!isfinite(options->cfg_scale) || options->cfg_scale < 0)
+        return dllm__fail(DLLM_INVALID_ARGUMENT, "cfg_scale %g is negative or not finite",
+                          (double)options->cfg_scale);
+    if (options->cfg_round != DLLM_TYPE_NONE && options->cfg_round != DLLM_BF16)
+        return dllm__fail(DLLM_INVALID_ARGUMENT, "cfg_round %d is not DLLM_BF16",
+                          (int)options->cfg_round);
+    return DLLM_OK;
+}
+
 /* A transform that is set is applied or refused, never dropped: it would change the probabilities
    while the winner hides it. */
 static dllm_status check_transforms(const dllm_head_options *options)
@@ -128,6 +139,7 @@ static dllm_status check_transforms(const dllm_head_options *options)
         options->round_logits != DLLM_FP16)
         return dllm__fail(DLLM_INVALID_ARGUMENT, "round_logits %d is not DLLM_BF16 or DLLM_FP16",
                           (int)options->round_logits);
+    DLLM_TRY(check_guidance(options));
     DLLM_TRY(dllm__check_range("candidates", options->candidates, 0, CANDIDATES_MAX));
     DLLM_TRY(dllm__check_range("suppress_max", options->suppress_max, 0, COUNT_MAX));
     return dllm__check_range("time_limit_ms", options->time_limit_ms, 0, COUNT_MAX);
@@ -181,6 +193,7 @@ static dllm_status make_problem(dllm_problem *out, const dllm_head_options *opti
     DLLM_TRY(check_sizes(options, operation));
     DLLM_TRY(check_transforms(options));
     DLLM_TRY(check_asked(options, operation));
+    const bool guided = options->cfg_scale > 0 || options->inputs & DLLM_IN_CFG_SCALE;
     *out = (dllm_problem){
         .operation = operation,
         .hidden_type = options->hidden_type,
@@ -200,6 +213,9 @@ static dllm_status make_problem(dllm_problem *out, const dllm_head_options *opti
         .softcap = options->softcap,
         .temperature = options->temperature < FLT_MIN ? 0.0f : options->temperature,
         .round_logits = options->round_logits,
+        .is_guided = guided,
+        .cfg_scale = options->cfg_scale,
+        .cfg_round = options->cfg_round,
         .candidates = options->candidates,
         .suppress_max = options->suppress_max,
         .time_limit_ms = options->time_limit_ms,
@@ -241,6 +257,8 @@ dllm_status dllm__sampler_problem(dllm_problem *out, const dllm_sampler_options 
         .candidates = copy.candidates,
         .suppress_max = copy.suppress_max,
         .family = copy.family,
+        .cfg_scale = copy.cfg_scale,
+        .cfg_round = copy.cfg_round,
     };
     return make_problem(out, &view, DLLM_OPERATION_SAMPLER);
 }

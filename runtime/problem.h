@@ -38,6 +38,9 @@ typedef struct dllm_problem {
     float softcap;     /* 0 = none */
     float temperature; /* 0 = greedy; else normal and positive */
     dllm_type round_logits;
+    bool is_guided;  /* each row has an unconditional one */
+    float cfg_scale; /* where no array says it */
+    dllm_type cfg_round;
     int candidates;
     int suppress_max;
     int time_limit_ms;   /* of measuring, 0 = none */
@@ -67,7 +70,9 @@ enum {
     DLLM_TRANSFORM_ROW_TEMPERATURE = 1 << 8,
     DLLM_TRANSFORM_ROW_KEY = 1 << 9,
     DLLM_TRANSFORM_NOISE = 1 << 10,
-    DLLM_TRANSFORM_ROW_SEED = 1 << 11
+    DLLM_TRANSFORM_ROW_SEED = 1 << 11,
+    DLLM_TRANSFORM_GUIDANCE = 1 << 12,
+    DLLM_TRANSFORM_GUIDANCE_BF16 = 1 << 13
 };
 
 /**
@@ -112,7 +117,8 @@ size_t dllm__state_bytes(const dllm_problem *problem);
     X(seed)                                                                                        \
     X(draw)                                                                                        \
     X(noise)                                                                                       \
-    X(suppress_count)
+    X(suppress_count)                                                                              \
+    X(cfg_scale)
 
 /** One checked run: buffers with their strides filled in. rows > 0. */
 typedef struct dllm_row_call {
@@ -121,8 +127,8 @@ typedef struct dllm_row_call {
     const void *weight; /* sampler: NULL */
     int64_t hidden_stride;
     int64_t weight_stride;
-    const void *row_index;      /* NULL: row r is source row r */
-    int64_t source_rows;        /* without row_index: rows */
+    const void *row_index; /* NULL: row r is source row r */
+    int64_t source_rows;   /* without row_index: rows. Guidance: their unconditional ones follow */
     const int64_t *rows_device; /* NULL: there are rows of them, else at most */
     char *workspace;
     void *argmax;
@@ -151,10 +157,17 @@ typedef struct dllm_row_call {
     const uint32_t *draw; /* NULL: 0 */
     const uint32_t *noise;
     int64_t suppress_count;
-    const char *states; /* merge: (shards, rows) of dllm__state_bytes */
+    const float *cfg_scale; /* NULL: the problem's */
+    const char *states;     /* merge: (shards, rows) of dllm__state_bytes */
     int64_t shards;
     int64_t shard_stride_bytes;
 } dllm_row_call;
+
+/** Rows of hidden states, or of logits, for each row of outputs. */
+static inline int dllm__copies(const dllm_problem *problem)
+{
+    return problem->is_guided ? 2 : 1;
+}
 
 /** Element size in bytes of a known type, 0 of any other. */
 int dllm__type_bytes(dllm_type type);

@@ -99,6 +99,7 @@ static const array_rule input_rules[] = {
     ARRAY(penalty, DLLM_IN_PENALTY, 4),
     ARRAY(row_key, DLLM_IN_ROW_KEY, 8),
     ARRAY(noise, DLLM_IN_NOISE, 4),
+    ARRAY(cfg_scale, DLLM_IN_CFG_SCALE, 4),
     {0},
 };
 
@@ -179,7 +180,8 @@ static dllm_status check_inputs(const dllm_problem *problem, const dllm_row_call
         DLLM_TRY(check_array(problem, call, rule));
     }
     DLLM_TRY(check_draw(problem, call));
-    return dllm__check_range("source_rows", call->source_rows, 0, INT64_MAX);
+    return dllm__check_range("source_rows", call->source_rows, 0,
+                             INT64_MAX / dllm__copies(problem));
 }
 
 static dllm_status check_workspace(const dllm_head_buffers *buffers, size_t wanted)
@@ -210,9 +212,12 @@ static dllm_status make_call(dllm_row_call *out, const dllm_problem *problem,
     DLLM_TRY(dllm__check_range("rows", buffers->rows, 0, problem->rows_max));
     if (buffers->rows == 0) return DLLM_OK;
     DLLM_TRY(check_inputs(problem, out));
-    const matrix_rule hidden = {head ? "hidden" : "logits", out->hidden,
-                                &out->hidden_stride,        head ? problem->depth : problem->vocab,
-                                out->source_rows,           dllm__type_bytes(problem->hidden_type),
+    const matrix_rule hidden = {head ? "hidden" : "logits",
+                                out->hidden,
+                                &out->hidden_stride,
+                                head ? problem->depth : problem->vocab,
+                                out->source_rows * dllm__copies(problem),
+                                dllm__type_bytes(problem->hidden_type),
                                 problem->alignment_bytes};
     DLLM_TRY(check_matrix(&hidden));
     if (head) {

@@ -53,7 +53,8 @@ enum {
 };
 
 /* What loops ask for beyond plain outputs: the confidences that decoding ranks positions by, a
-   likelihood with its context, a draw, a draw with a temperature of each row, and a list to filter. */
+   likelihood with its context, a draw, a draw with a temperature of each row, a list to filter, and
+   guidance. */
 static const struct {
     uint32_t outputs;
     uint32_t inputs;
@@ -64,6 +65,11 @@ static const struct {
     {DLLM_OUT_GUMBEL_ID | DLLM_OUT_GUMBEL_LOGPROB, 0, 1},
     {DLLM_OUT_GUMBEL_ID | DLLM_OUT_GUMBEL_LOGPROB, DLLM_IN_TEMPERATURE | DLLM_IN_ROW_KEY, 0},
     {DLLM_OUT_CANDIDATES, 0, 0},
+    {0, DLLM_IN_CFG_SCALE, 0},
+    {DLLM_OUT_GUMBEL_ID | DLLM_OUT_GUMBEL_LOGPROB,
+     DLLM_IN_TEMPERATURE | DLLM_IN_ROW_KEY | DLLM_IN_ROW_SEED | DLLM_IN_SUPPRESS |
+         DLLM_IN_CFG_SCALE,
+     0},
 };
 
 /* What a vocabulary in shards ends with: states out of each, and rows from them in each id type. */
@@ -79,6 +85,7 @@ static void append_shards(dllm_kernel_list *list, const dllm_device *device, dll
         dllm_problem merge = problem;
         merge.operation = DLLM_OPERATION_MERGE;
         merge.behaviour = 0;
+        merge.is_guided = false;
         merge.inputs &= DLLM_IN_TEMPERATURE;
         append_problem(list, device, &merge);
     }
@@ -96,6 +103,7 @@ static void append_requests(dllm_kernel_list *list, const dllm_device *device, d
         problem.operation = DLLM_OPERATION_HEAD;
         problem.outputs = PLAIN | requests[i].outputs;
         problem.inputs = requests[i].inputs;
+        problem.is_guided = requests[i].inputs & DLLM_IN_CFG_SCALE;
         problem.temperature = requests[i].temperature;
         problem.candidates = requests[i].outputs & DLLM_OUT_CANDIDATES ? LIST : 0;
         append_buckets(list, device, problem);

@@ -62,6 +62,8 @@ uint32_t dllm__transforms(const dllm_problem *problem)
     if (problem->inputs & DLLM_IN_BIAS) bits |= DLLM_TRANSFORM_BIAS;
     if (problem->inputs & DLLM_IN_SUPPRESS) bits |= DLLM_TRANSFORM_SUPPRESS;
     if (problem->inputs & DLLM_IN_PENALTY) bits |= DLLM_TRANSFORM_PENALTY;
+    if (problem->is_guided) bits |= DLLM_TRANSFORM_GUIDANCE;
+    if (problem->is_guided && problem->cfg_round == DLLM_BF16) bits |= DLLM_TRANSFORM_GUIDANCE_BF16;
     return bits;
 }
 

@@ -50,7 +50,8 @@ void dllm__tuned_list_destroy(dllm_tuned_list *list)
 bool dllm__may_be_tuned(const dllm_problem *problem)
 {
     return !problem->family[0] && problem->operation != DLLM_OPERATION_MERGE &&
-           !(problem->behaviour & DLLM_BATCH_INVARIANT) && problem->rows_max > 0;
+           !(problem->behaviour & DLLM_BATCH_INVARIANT) && !problem->is_guided &&
+           problem->rows_max > 0;
 }
 
 void dllm__tuned_problem(dllm_problem *out, const dllm_problem *asked)

@@ -55,7 +55,6 @@ static double exact_logit(double z, const reference_transforms *with, int64_t co
     z = cap(z, (double)with->softcap);
     if (with->softcap > 0) z = (double)(float)z;
     if (with->bias) z = (double)((float)z + with->bias[column]);
-    if (column == with->penalty_column) z = (double)((float)z - with->penalty);
     return z;
 }
 
@@ -64,7 +63,6 @@ static double inexact_logit(double z, const reference_transforms *with, int64_t 
     if (with->scale != 0) z *= (double)with->scale;
     z = cap(z, (double)with->softcap);
     if (with->bias) z += (double)with->bias[column];
-    if (column == with->penalty_column) z -= (double)with->penalty;
     return z;
 }
 
@@ -88,9 +86,47 @@ double reference_transform(double *z, int64_t vocab, const reference_transforms 
     if (transforms->softcap > 0) delta += 0x1p-21 * (double)transforms->softcap;
     for (int64_t v = 0; v < vocab; v++)
         z[v] = exact ? exact_logit(z[v], transforms, v) : inexact_logit(z[v], transforms, v);
-    if (delta > 0 && (transforms->bias || transforms->penalty != 0))
-        delta += eps * largest_of(z, vocab);
+    if (delta > 0 && transforms->bias) delta += eps * largest_of(z, vocab);
     return delta;
+}
+
+double reference_penalise(double *z, int64_t vocab, int64_t column, float penalty, double delta)
+{
+    if (column < 0 || column >= vocab) return delta;
+    z[column] = delta == 0 ? (double)((float)z[column] - penalty) : z[column] - (double)penalty;
+    return delta > 0 && penalty != 0 ? delta + 0x1p-24 * largest_of(z, vocab) : delta;
+}
+
+/* ---- guidance ---- */
+
+static float guided(float c, float u, float scale, bool in_bf16)
+{
+    const float apart = c - u;
+    if (!in_bf16) {
+        const float drawn = (scale + 1) * apart;
+        return u + drawn;
+    }
+    const float drawn = (scale + 1) * (float)element_round(DLLM_BF16, (double)apart);
+    const float sum = u + (float)element_round(DLLM_BF16, (double)drawn);
+    return (float)element_round(DLLM_BF16, (double)sum);
+}
+
+double reference_guide(double *z, const double *u, int64_t vocab, float scale, bool in_bf16,
+                       const double delta[2])
+{
+    const double eps = 0x1p-24, s = (double)scale;
+    const bool exact = delta[0] == 0 && delta[1] == 0;
+    double apart = 0;
+    if (!(scale > 0)) return delta[0];
+    for (int64_t v = 0; v < vocab; v++) {
+        if (isfinite(z[v] - u[v])) apart = fmax(apart, fabs(z[v] - u[v]));
+        z[v] = exact ? (double)guided((float)z[v], (float)u[v], scale, in_bf16)
+                     : u[v] + (s + 1) * (z[v] - u[v]);
+    }
+    if (exact) return 0;
+    /* the difference, its factor and their product round; then the sum */
+    return (s + 1) * delta[0] + s * delta[1] + 3 * eps * (s + 1) * apart +
+           eps * largest_of(z, vocab);
 }
 
 /* ---- order ---- */

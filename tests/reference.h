@@ -37,8 +37,6 @@ typedef struct reference_transforms {
     float scale;
     float softcap;
     const float *bias; /* (vocab) or NULL */
-    int64_t penalty_column;
-    float penalty;
 } reference_transforms;
 
 /**
@@ -48,6 +46,17 @@ typedef struct reference_transforms {
  */
 double reference_transform(double *z, int64_t vocab, const reference_transforms *transforms,
                            double delta);
+
+/** Lowers one logit, none if there is no such column; returns how well they are known then. */
+double reference_penalise(double *z, int64_t vocab, int64_t column, float penalty, double delta);
+
+/**
+ * Guidance of a row of logits by unconditional ones u, both transformed and known to within their
+ * deltas: z = u + (scale + 1)(z - u). Returns how well they are known then.
+ * in_bf16  each of the three operations rounds; exact logits alone
+ */
+double reference_guide(double *z, const double *u, int64_t vocab, float scale, bool in_bf16,
+                       const double delta[2]);
 
 /** The two words of an id's noise, and their noise. */
 void reference_words(uint32_t out[2], uint64_t seed, uint64_t row_key, uint32_t draw, int64_t id);

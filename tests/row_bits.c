@@ -5,20 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Row 0 is put at every second place, from `parity` on; every other row becomes NaN. */
-static void repeat_row(row_data *data, int parity)
+/* Row 0 of the rows from `hidden` on is put at every second place, from `parity` on; every other row
+   becomes NaN. */
+static void repeat_rows(unsigned char *hidden, const row_problem *p, int parity)
 {
-    const row_problem *p = &data->problem;
     const size_t bytes = (size_t)p->hidden_stride * 2; /* bf16 */
     unsigned char *copy = malloc(bytes);
     ck_assert_ptr_nonnull(copy);
-    memcpy(copy, data->hidden, bytes);
+    memcpy(copy, hidden, bytes);
     for (int64_t r = 0; r < p->rows; r++)
         if (r % 2 == parity)
-            memcpy(data->hidden + (size_t)r * bytes, copy, bytes);
+            memcpy(hidden + (size_t)r * bytes, copy, bytes);
         else
-            memset(data->hidden + (size_t)r * bytes, 0xff, bytes);
+            memset(hidden + (size_t)r * bytes, 0xff, bytes);
     free(copy);
+}
+
+static void repeat_row(row_data *data, int parity)
+{
+    const row_problem *p = &data->problem;
+    for (int copy = 0; copy < data->copies; copy++)
+        repeat_rows(data->hidden + (size_t)(copy * p->rows * p->hidden_stride) * 2, p, parity);
 }
 
 START_TEST(a_row_has_the_same_bits_at_every_place)
@@ -31,6 +38,7 @@ START_TEST(a_row_has_the_same_bits_at_every_place)
         row_result result;
         if (!row_fixture_make(&data, &shape, _i)) return;
         if (data.features.temperature) data.features.temperature[0] = 0.7f; /* a true draw */
+        if (data.features.cfg_scale) data.features.cfg_scale[0] = 0.5f;
         row_features_repeat(&data.features, &data.problem);
         if (parity >= 0) repeat_row(&data, parity);
         row_fixture_run(parity < 0 ? &first : &result, &data.problem);
@@ -52,6 +60,7 @@ START_TEST(a_row_has_the_same_bits_whatever_the_row_count)
     row_result all;
     dllm_message why;
     if (!row_fixture_make(&data, &shape, _i)) return;
+    row_data_index_rows(&data);
     data.problem.rows_max = shape.rows;
     row_fixture_run(&all, &data.problem);
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
@@ -139,6 +148,7 @@ START_TEST(batch_invariant_plans_give_the_same_bits)
     row_result first, other;
     dllm_message why;
     if (!row_fixture_make(&data, &shape, _i)) return;
+    row_data_index_rows(&data);
     data.problem.behaviour |= DLLM_BATCH_INVARIANT;
     const row_outcome outcome = row_run(&first, &row_fixture_device()->memory,
                                         row_fixture_device()->context, &data.problem);

@@ -17,6 +17,7 @@ typedef struct compared_row {
     int64_t source;
     double delta; /* by which logits may be off */
     double *z;
+    double *unconditional; /* logits that guide z */
     double *noise;
     bool *masked;
     reference_input input;
@@ -29,6 +30,13 @@ static int64_t penalty_column(const row_problem *p, int64_t row)
     return id < p->vocab_offset ? -1 : id - p->vocab_offset;
 }
 
+/* The row's own source row, or that of its unconditional row. */
+static int64_t source_of(const compared_row *c, int copy)
+{
+    const row_problem *p = &c->data->problem;
+    return c->source + copy * (p->row_index ? p->source_rows : p->rows);
+}
+
 /* Columns with the same inputs have equal logits, and then the lower id wins. */
 static bool has_equal_inputs(const compared_row *c, int64_t a, int64_t b)
 {
@@ -39,10 +47,14 @@ static bool has_equal_inputs(const compared_row *c, int64_t a, int64_t b)
     const size_t bytes = element_bytes(p->is_head ? p->weight_type : p->hidden_type);
     const size_t step = p->is_head ? (size_t)p->weight_stride * bytes : bytes;
     const size_t width = p->is_head ? (size_t)p->depth * bytes : bytes;
-    const unsigned char *from = p->weight;
-    if (!p->is_head)
-        from = (const unsigned char *)p->hidden + (size_t)(c->source * p->hidden_stride) * bytes;
-    return memcmp(from + (size_t)a * step, from + (size_t)b * step, width) == 0;
+    for (int copy = 0; copy < row_problem_copies(p); copy++) {
+        const unsigned char *from = p->weight;
+        if (!p->is_head)
+            from = (const unsigned char *)p->hidden +
+                   (size_t)(source_of(c, copy) * p->hidden_stride) * bytes;
+        if (memcmp(from + (size_t)a * step, from + (size_t)b * step, width) != 0) return false;
+    }
+    return true;
 }
 
 static bool has_equal_below(const compared_row *c, int64_t column)
@@ -54,24 +66,42 @@ static bool has_equal_below(const compared_row *c, int64_t column)
 
 /* ---- the reference's row ---- */
 
-static void find_logits(compared_row *c)
+/* Logits of one of a row's source rows, transformed; returns how well they are known. */
+static double find_side(const compared_row *c, double *z, int64_t source)
 {
     const row_problem *p = &c->data->problem;
     const reference_matrix hidden = {p->hidden_type, p->hidden, p->hidden_stride};
     const reference_matrix weight = {p->weight_type, p->weight, p->weight_stride};
-    const reference_transforms transforms = {.round_logits = p->round_logits,
-                                             .scale = p->scale,
-                                             .softcap = p->softcap,
-                                             .bias = p->bias,
-                                             .penalty_column = penalty_column(p, c->row),
-                                             .penalty = p->penalty ? p->penalty[c->row] : 0};
+    const reference_transforms transforms = {
+        .round_logits = p->round_logits, .scale = p->scale, .softcap = p->softcap, .bias = p->bias};
     reference_delta delta = {0};
     for (int64_t v = 0; !p->is_head && v < p->vocab; v++)
-        c->z[v] = element_load(p->hidden_type, p->hidden, c->source * p->hidden_stride + v);
-    if (p->is_head) reference_logits(c->z, &delta, &hidden, c->source, &weight, p->vocab, p->depth);
+        z[v] = element_load(p->hidden_type, p->hidden, source * p->hidden_stride + v);
+    if (p->is_head) reference_logits(z, &delta, &hidden, source, &weight, p->vocab, p->depth);
     const bool exact = !p->is_head || c->data->values != VALUES_REAL;
-    c->delta = exact ? 0 : reference_delta_of(&delta, c->result->plan.family);
-    c->delta = reference_transform(c->z, p->vocab, &transforms, c->delta);
+    return reference_transform(z, p->vocab, &transforms,
+                               exact ? 0 : reference_delta_of(&delta, c->result->plan.family));
+}
+
+static float guidance_of(const compared_row *c)
+{
+    const row_problem *p = &c->data->problem;
+    const float scale = p->cfg_scale ? p->cfg_scale[c->row] : p->plan_cfg_scale;
+    return isfinite(scale) ? scale : 0;
+}
+
+static void find_logits(compared_row *c)
+{
+    const row_problem *p = &c->data->problem;
+    c->delta = find_side(c, c->z, source_of(c, 0));
+    if (row_problem_copies(p) > 1) {
+        const double delta[] = {c->delta, find_side(c, c->unconditional, source_of(c, 1))};
+        c->delta = reference_guide(c->z, c->unconditional, p->vocab, guidance_of(c),
+                                   p->cfg_round == DLLM_BF16, delta);
+    }
+    if (p->penalty)
+        c->delta = reference_penalise(c->z, p->vocab, penalty_column(p, c->row), p->penalty[c->row],
+                                      c->delta);
 }
 
 static void find_noise(compared_row *c)
@@ -88,7 +118,7 @@ static void find_noise(compared_row *c)
     }
 }
 
-/* Returns flags that the temperature sets. */
+/* Returns flags that the row's parameters set. */
 static uint32_t find_input(compared_row *c)
 {
     const row_problem *p = &c->data->problem;
@@ -109,7 +139,8 @@ static uint32_t find_input(compared_row *c)
                                  .tempered = p->behaviour & DLLM_TEMPERED,
                                  .has_target = p->target != NULL,
                                  .target = p->target ? p->target[c->row] : 0};
-    return p->temperature && !isfinite(t) ? DLLM_FLAG_PARAM : 0;
+    const bool bad_scale = p->cfg_scale && !isfinite(p->cfg_scale[c->row]);
+    return bad_scale || (p->temperature && !isfinite(t)) ? DLLM_FLAG_PARAM : 0;
 }
 
 /* ---- comparison ---- */
@@ -198,12 +229,15 @@ bool row_data_compare(const row_data *data, const row_result *result, dllm_messa
     compared_row row = {.data = data,
                         .result = result,
                         .z = calloc(vocab, sizeof *row.z),
+                        .unconditional = calloc(vocab, sizeof *row.unconditional),
                         .noise = calloc(vocab, sizeof *row.noise),
                         .masked = calloc(vocab, sizeof *row.masked)};
-    bool same = (row.z && row.noise && row.masked) || DLLM_REFUSE(why, "out of memory");
+    bool same = (row.z && row.unconditional && row.noise && row.masked) ||
+                DLLM_REFUSE(why, "out of memory");
     for (row.row = 0; same && row.row < row_problem_written(&data->problem); row.row++)
         same = compare_row(&row, why);
     free(row.z);
+    free(row.unconditional);
     free(row.noise);
     free(row.masked);
     return same;

@@ -38,6 +38,7 @@ static bool allocate(row_features *out, const row_problem *p, uint32_t features)
     out->temperature = array(features & FEATURE_TEMPERATURES, p->rows, sizeof(float), &failed);
     out->row_key = array(features & FEATURE_KEYS, p->rows, sizeof *out->row_key, &failed);
     out->noise = array(words, p->rows * p->vocab * 2, sizeof *out->noise, &failed);
+    out->cfg_scale = array(features & FEATURE_GUIDANCE, p->rows, sizeof(float), &failed);
     return !failed;
 }
 
@@ -50,7 +51,9 @@ static int64_t draw_id(uint64_t *state, const row_problem *p)
 static void fill_rows(row_features *out, const row_problem *p, uint64_t *state)
 {
     static const float temperatures[] = {1, 0.5f, 0.1f, 3, 0, -1.0f, NAN, 1e-40f, INFINITY, 1};
+    static const float scales[] = {0.5f, 1.5f, 0.3f, 2, 0, -1, NAN, INFINITY, 1, 0.75f};
     for (int64_t r = 0; r < p->rows; r++) {
+        if (out->cfg_scale) out->cfg_scale[r] = scales[below(state, 10)];
         if (out->penalty) {
             out->penalty_id[r] = below(state, 4) ? draw_id(state, p) : -1;
             out->penalty[r] = (float)(below(state, 9) - 2) / 2;
@@ -90,6 +93,17 @@ static void bind(const row_features *from, row_problem *out)
     out->draw = from->draw ? &from->draw : NULL;
 }
 
+/* A scale for each row, or one for all. Behind a softcap a logit that is off may round to its neighbour. */
+static void set_guidance(const row_features *from, row_problem *out, uint32_t features,
+                         uint64_t *state)
+{
+    if (below(state, 2))
+        out->cfg_scale = from->cfg_scale;
+    else
+        out->plan_cfg_scale = 0.75f;
+    if (features & FEATURE_GUIDE_BF16 && !(features & FEATURE_SOFTCAP)) out->cfg_round = DLLM_BF16;
+}
+
 bool row_features_make(row_features *out, row_problem *problem, uint32_t features, uint64_t seed)
 {
     static const float temperatures[] = {1, 0.6f, 0};
@@ -107,6 +121,7 @@ bool row_features_make(row_features *out, row_problem *problem, uint32_t feature
     if (features & FEATURE_SOFTCAP) problem->softcap = below(&state, 2) ? 5.0f : 30.0f;
     if (features & FEATURE_ROUND) problem->round_logits = below(&state, 2) ? DLLM_BF16 : DLLM_FP16;
     if (features & FEATURE_TEMPERED) problem->behaviour |= DLLM_TEMPERED;
+    if (features & FEATURE_GUIDANCE) set_guidance(out, problem, features, &state);
     return true;
 }
 
@@ -125,6 +140,7 @@ void row_features_repeat(row_features *features, const row_problem *problem)
     repeat(features->target, sizeof *features->target, rows);
     repeat(features->temperature, sizeof *features->temperature, rows);
     repeat(features->row_key, sizeof *features->row_key, rows);
+    repeat(features->cfg_scale, sizeof *features->cfg_scale, rows);
     repeat(features->noise, (size_t)problem->vocab * 2 * sizeof *features->noise, rows);
 }
 
@@ -138,5 +154,6 @@ void row_features_release(row_features *features)
     free(features->temperature);
     free(features->row_key);
     free(features->noise);
+    free(features->cfg_scale);
     *features = (row_features){0};
 }

@@ -21,7 +21,9 @@ enum {
     FEATURE_TEMPERED = 1 << 8,
     FEATURE_KEYS = 1 << 9,
     FEATURE_WORDS = 1 << 10,
-    FEATURE_ALL = 1 << 11, /* one above the last */
+    FEATURE_GUIDANCE = 1 << 11,   /* by a scale a row, unusable ones among them, or by one */
+    FEATURE_GUIDE_BF16 = 1 << 12, /* and each of its operations rounds; not behind a softcap */
+    FEATURE_ALL = 1 << 13,        /* one above the last */
     /* those that leave exact logits exact */
     FEATURE_EXACT = FEATURE_ALL - 1 - FEATURE_SOFTCAP
 };
@@ -36,6 +38,7 @@ typedef struct row_features {
     float *temperature;
     uint64_t *row_key;
     uint32_t *noise;
+    float *cfg_scale;
     uint64_t seed;
     uint32_t draw;
 } row_features;

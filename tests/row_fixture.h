@@ -1,7 +1,8 @@
 /*
  * row_fixture.h - the device, the family and the rows that a test of a row suite runs on
  *
- * A loop of tests has two of each family: with what every family has to have, and with all of it.
+ * A loop of tests has three of each family: with what every family has to have, with all of it but
+ * guidance, and with all of it.
  */
 #ifndef ROW_FIXTURE_H
 #define ROW_FIXTURE_H
@@ -9,7 +10,7 @@
 #include "row_shapes.h"
 #include "row_suite.h"
 
-enum { ROW_VARIANTS = 2, ROW_FIXTURE_ROWS = 133 };
+enum { ROW_VARIANTS = 3, ROW_FIXTURE_ROWS = 133 };
 
 /** The suite that the tests added from now on run in. */
 void row_fixture_set(const row_suite_setup *with);

@@ -70,7 +70,8 @@ void row_shape_random(row_shape *out, uint64_t seed, bool is_head)
         out->weight_pad = draw_pad(&state, out->weight_type, out->depth, out->alignment_bytes);
     out->features = row_features_random(seed);
     /* a logit that is off may round to the neighbour, which no bound of the logit tells */
-    if (is_head && out->values == VALUES_REAL) out->features &= ~(uint32_t)FEATURE_ROUND;
+    if (is_head && out->values == VALUES_REAL)
+        out->features &= ~(uint32_t)(FEATURE_ROUND | FEATURE_GUIDE_BF16);
 }
 
 void row_shape_text(dllm_message *out, const row_shape *shape)
@@ -130,7 +131,7 @@ static void mask_columns(row_data *data)
 {
     const row_problem *p = &data->problem;
     const double nan = (double)NAN;
-    const int64_t rows = p->source_rows ? p->source_rows : p->rows;
+    const int64_t rows = data->copies * (p->source_rows ? p->source_rows : p->rows);
     for (int64_t v = p->valid_vocab; p->valid_vocab && v < p->vocab; v++) {
         for (int64_t h = 0; p->is_head && h < p->depth; h++)
             element_store(p->weight_type, data->weight, v * p->weight_stride + h, nan);
@@ -145,7 +146,8 @@ bool row_data_make(row_data *out, const row_shape *shape)
     const int64_t width = shape->is_head ? shape->depth : shape->vocab;
     const int64_t source_rows = shape->source_rows ? shape->source_rows : shape->rows;
     const double amplitude = shape->is_head ? 9 / sqrt((double)shape->depth) : 12;
-    *out = (row_data){.values = shape->values};
+    *out =
+        (row_data){.values = shape->values, .copies = shape->features & FEATURE_GUIDANCE ? 2 : 1};
     out->problem = (row_problem){.is_head = shape->is_head,
                                  .hidden_type = shape->hidden_type,
                                  .weight_type = shape->weight_type,
@@ -162,9 +164,10 @@ bool row_data_make(row_data *out, const row_shape *shape)
                                  .outputs = DLLM_OUT_ARGMAX | DLLM_OUT_MAX | DLLM_OUT_LSE |
                                             DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS,
                                  .alignment_bytes = shape->alignment_bytes};
-    out->hidden = make_matrix(out, &state, shape->hidden_type,
-                              (const int64_t[]){source_rows, width, shape->hidden_pad},
-                              shape->is_head ? 1 : amplitude);
+    out->hidden =
+        make_matrix(out, &state, shape->hidden_type,
+                    (const int64_t[]){out->copies * source_rows, width, shape->hidden_pad},
+                    shape->is_head ? 1 : amplitude);
     if (shape->is_head)
         out->weight =
             make_matrix(out, &state, shape->weight_type,
@@ -185,6 +188,18 @@ bool row_data_make(row_data *out, const row_shape *shape)
     if (row_features_make(&out->features, &out->problem, shape->features, shape->seed)) return true;
     row_data_release(out);
     return false;
+}
+
+void row_data_index_rows(row_data *data)
+{
+    row_problem *p = &data->problem;
+    if (data->copies == 1 || p->row_index) return;
+    data->row_index = calloc((size_t)p->rows, sizeof *data->row_index);
+    if (!data->row_index) abort();
+    for (int64_t r = 0; r < p->rows; r++)
+        data->row_index[r] = r;
+    p->row_index = data->row_index;
+    p->source_rows = p->rows;
 }
 
 void row_data_release(row_data *data)

@@ -39,6 +39,7 @@ typedef struct row_shape {
 typedef struct row_data {
     row_problem problem;
     row_values values;
+    int copies; /* of hidden rows: 2 with guidance */
     unsigned char *hidden;
     unsigned char *weight;
     int64_t *row_index;
@@ -53,6 +54,10 @@ void row_shape_text(dllm_message *out, const row_shape *shape);
 
 /** Makes the data of a shape; false if memory is short. */
 bool row_data_make(row_data *out, const row_shape *shape);
+
+/** With guidance names every row by an index: then unconditional rows stay where they are when the
+ * problem's rows become fewer. */
+void row_data_index_rows(row_data *data);
 
 void row_data_release(row_data *data);
 

@@ -123,6 +123,7 @@ START_TEST(shards_merge_to_the_whole)
     shape.id_type = _i % 2 ? DLLM_INT64 : DLLM_INT32;
     shape.vocab_offset = _i % 2 ? ((int64_t)1 << 40) + 1 : 126464;
     shape.features = FEATURE_EXACT - FEATURE_WORDS;
+    if (_i & 2) shape.features -= FEATURE_GUIDANCE;
     if (!row_fixture_make(&data, &shape, _i / (CASES * CASES) * ROW_VARIANTS + 1)) return;
     const row_outcome outcome =
         row_shards_check(&row_fixture_device()->memory, row_fixture_device()->context, &data,

@@ -350,6 +350,40 @@ START_TEST(gathers_no_row_from_the_device_count_on)
 }
 END_TEST
 
+/* Groups of 8 rows and then their unconditional ones; lines of no row, or from the count on, stay. */
+START_TEST(gathers_guided_rows_as_lines)
+{
+    enum { GUIDED = 11, LINES = 32, GROUP = 8 };
+    int32_t index[GUIDED];
+    const int64_t rows = GUIDED - 1;
+    uint32_t source[2 * GUIDED], packed[LINES];
+    for (int i = 0; i < 2 * GUIDED; i++)
+        source[i] = 100 + (uint32_t)i;
+    for (int r = 0; r < GUIDED; r++)
+        index[r] = r == 1 ? GUIDED : GUIDED - 1 - r; /* one is outside, also of what guides */
+    for (int i = 0; i < LINES; i++)
+        packed[i] = 99;
+    const dllm_gather_params params = {.source = source,
+                                       .row_index = index,
+                                       .rows_device = &rows,
+                                       .packed = packed,
+                                       .source_stride = 1,
+                                       .packed_stride = 1,
+                                       .rows = GUIDED,
+                                       .source_rows = GUIDED,
+                                       .depth = 1};
+    launch("gather_4_guided", &params, LINES);
+    for (int line = 0; line < LINES; line++) {
+        const int row = line / (2 * GROUP) * GROUP + line % GROUP;
+        const int copy = line % (2 * GROUP) / GROUP;
+        uint32_t wanted = 99;
+        if (row < rows) wanted = row == 1 ? 0 : 100 + (uint32_t)(copy * GUIDED + GUIDED - 1 - row);
+        ck_assert_msg(packed[line] == wanted, "line %d is %u, wanted %u", line, packed[line],
+                      wanted);
+    }
+}
+END_TEST
+
 static Suite *combine_suite(void)
 {
     Suite *suite = suite_create("simt_combine");
@@ -367,6 +401,7 @@ static Suite *combine_suite(void)
     tcase_add_test(combine, takes_the_row_count_of_the_device);
     tcase_add_loop_test(gather, gathers_rows_and_zeros, 0, sizeof copies / sizeof copies[0]);
     tcase_add_test(gather, gathers_no_row_from_the_device_count_on);
+    tcase_add_test(gather, gathers_guided_rows_as_lines);
     suite_add_tcase(suite, combine);
     suite_add_tcase(suite, gather);
     return suite;

@@ -11,7 +11,7 @@
 enum {
     NEUTRAL = DLLM_TRANSFORM_SCALE | DLLM_TRANSFORM_BIAS | DLLM_TRANSFORM_SUPPRESS |
               DLLM_TRANSFORM_PENALTY | DLLM_TRANSFORM_ROW_TEMPERATURE | DLLM_TRANSFORM_ROW_KEY,
-    OF_ROWS = DLLM_TRANSFORM_TEMPERED | DLLM_TRANSFORM_ROW_TEMPERATURE,
+    OF_ROWS = DLLM_TRANSFORM_TEMPERED | DLLM_TRANSFORM_ROW_TEMPERATURE | DLLM_TRANSFORM_GUIDANCE,
     SAMPLER_WARPS = 4,
     SAMPLER_SPAN = 256,
     PLAIN = DLLM_OUT_ARGMAX | DLLM_OUT_MAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS
@@ -63,7 +63,9 @@ static uint32_t needed(const row_problem *p)
                       {p->behaviour & DLLM_TEMPERED, DLLM_TRANSFORM_TEMPERED},
                       {p->temperature != NULL, DLLM_TRANSFORM_ROW_TEMPERATURE},
                       {p->row_key != NULL, DLLM_TRANSFORM_ROW_KEY},
-                      {p->noise != NULL, DLLM_TRANSFORM_NOISE}};
+                      {p->noise != NULL, DLLM_TRANSFORM_NOISE},
+                      {row_problem_copies(p) > 1, DLLM_TRANSFORM_GUIDANCE},
+                      {p->cfg_round == DLLM_BF16, DLLM_TRANSFORM_GUIDANCE_BF16}};
     uint32_t bits = 0;
     for (size_t i = 0; i < sizeof transforms / sizeof transforms[0]; i++)
         if (transforms[i].is_set) bits |= transforms[i].bit;
@@ -159,6 +161,9 @@ void simt_inputs_make(simt_inputs *out, const simt_variant *variant, const row_p
         device->noise = add(out, p->noise, (size_t)(p->rows * p->vocab) * 2 * sizeof(uint32_t));
     if (statistics_of(variant) & DLLM_STATISTIC_CANDIDATES)
         set_lists(device, variant, p->candidates);
+    out->guidance.scale = p->plan_cfg_scale;
+    if (p->cfg_scale)
+        out->guidance.scales = add(out, p->cfg_scale, (size_t)p->rows * sizeof(float));
     device->seed = add(out, p->seed, sizeof(uint64_t));
     if (p->draw) device->draw = add(out, p->draw, sizeof(uint32_t));
 }

@@ -11,10 +11,11 @@
 #include "row_run.h"
 #include "simt_shim.h"
 
-enum { SIMT_ARRAYS = 10 };
+enum { SIMT_ARRAYS = 11 };
 
 typedef struct simt_inputs {
     dllm_row_inputs device; /* but for extras */
+    dllm_guidance guidance;
     void *arrays[SIMT_ARRAYS];
     int count;
 } simt_inputs;

@@ -43,7 +43,9 @@ static uint32_t features_of(const simt_variant *variant)
                     {DLLM_TRANSFORM_ROW_TEMPERATURE, FEATURE_TEMPERATURES},
                     {DLLM_TRANSFORM_TEMPERED, FEATURE_TEMPERED},
                     {DLLM_TRANSFORM_ROW_KEY, FEATURE_KEYS},
-                    {DLLM_TRANSFORM_NOISE, FEATURE_WORDS}};
+                    {DLLM_TRANSFORM_NOISE, FEATURE_WORDS},
+                    {DLLM_TRANSFORM_GUIDANCE, FEATURE_GUIDANCE},
+                    {DLLM_TRANSFORM_GUIDANCE_BF16, FEATURE_GUIDE_BF16}};
     uint32_t bits = simt_variant_value(variant, "DLLM_STATISTICS", 0) ? FEATURE_OUTPUTS : 0;
     for (size_t i = 0; i < sizeof features / sizeof features[0]; i++)
         if (transforms & features[i].transforms) bits |= features[i].feature;
@@ -65,7 +67,8 @@ static void fit_problem(row_problem *problem, const simt_variant *variant)
 /* A head's real logits are known too badly to be rounded as the reference rounds them. */
 static void make_exact(row_shape *shape)
 {
-    if (shape->is_head && shape->features & FEATURE_ROUND && shape->values == VALUES_REAL)
+    const uint32_t rounding = FEATURE_ROUND | FEATURE_GUIDE_BF16;
+    if (shape->is_head && shape->features & rounding && shape->values == VALUES_REAL)
         shape->values = VALUES_INTEGER;
 }
 
@@ -279,24 +282,32 @@ static void run(row_result *out, const row_data *data, const simt_choice *choice
                   choice->kernel->name, out->message.text);
 }
 
-/* Row 0 is put at every second place, from `parity` on, the others become NaN. */
-static void repeat_row(row_data *data, int parity)
+/* Row 0 of the rows from `hidden` on is put at every second place, from `parity` on, the others become
+   NaN. */
+static void repeat_rows(unsigned char *hidden, const row_problem *p, int parity)
 {
-    const row_problem *p = &data->problem;
     const size_t bytes = element_bytes(p->hidden_type);
     const size_t width = (size_t)(p->is_head ? p->depth : p->vocab) * bytes;
     const size_t stride = (size_t)p->hidden_stride * bytes;
     unsigned char *row = malloc(width);
     ck_assert_ptr_nonnull(row);
-    memcpy(row, data->hidden, width);
+    memcpy(row, hidden, width);
     for (int64_t r = 0; r < p->rows; r++) {
-        unsigned char *place = data->hidden + (size_t)r * stride;
+        unsigned char *place = hidden + (size_t)r * stride;
         if (r % 2 == parity)
             memcpy(place, row, width);
         else
             memset(place, 0xff, width);
     }
     free(row);
+}
+
+static void repeat_row(row_data *data, int parity)
+{
+    const row_problem *p = &data->problem;
+    const size_t stride = (size_t)p->hidden_stride * element_bytes(p->hidden_type);
+    for (int copy = 0; copy < data->copies; copy++)
+        repeat_rows(data->hidden + (size_t)(copy * p->rows) * stride, p, parity);
     row_features_repeat(&data->features, p);
 }
 
@@ -347,6 +358,7 @@ START_TEST(a_row_has_the_same_bits_whatever_the_row_count)
     row_data data;
     row_result all;
     make_data(&data, &shape, choice.kernel);
+    row_data_index_rows(&data);
     run(&all, &data, &choice);
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
         row_result some;
@@ -447,6 +459,25 @@ START_TEST(sampler_folds_chunks_as_one_row)
 }
 END_TEST
 
+/* Logits of packed lines, as cuBLAS leaves them, in chunks of both directions. */
+START_TEST(sampler_takes_packed_lines)
+{
+    static const char *const samplers[] = {"sampler_stream_3_0_4096", "sampler_stream_3_15_5108",
+                                           "sampler_stream_3_31_4988"};
+    simt_choice choice = {
+        .kernel = simt_variant_find(samplers[_i]), .splits = 1 + _i, .is_packed = true};
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        row_shape shape;
+        draw_shape(&shape, choice.kernel, seed);
+        shape.rows = 5 + 7 * (int64_t)seed;
+        shape.source_rows = 0;
+        if (shape.vocab > 100) shape.vocab = shape.valid_vocab = 100;
+        choice.chunk_columns = seed % 2 ? 33 : 0;
+        check_shape(&shape, &choice);
+    }
+}
+END_TEST
+
 /* A lane's packets over several rounds, with every phase of the row's beginning. */
 START_TEST(sampler_takes_long_rows_at_any_address)
 {
@@ -495,6 +526,7 @@ static Suite *kernels_suite(void)
     tcase_add_loop_test(values, takes_the_smallest_and_the_ragged, 0, variants);
     tcase_add_loop_test(values, answers_the_row_cases, 0, 3);
     tcase_add_loop_test(values, sampler_folds_chunks_as_one_row, 0, 3);
+    tcase_add_loop_test(values, sampler_takes_packed_lines, 0, 3);
     tcase_add_loop_test(values, sampler_takes_long_rows_at_any_address, 0, 5);
     tcase_add_loop_test(bits, a_row_has_the_same_bits_at_every_place, 0, variants);
     tcase_add_loop_test(bits, a_row_has_the_same_bits_whatever_the_row_count, 0, variants);

@@ -134,12 +134,33 @@ static void copy_index(session *run)
     free(narrow);
 }
 
+/* The rows as lines of kernel_src/pairs.cuh: 8 of them, then their unconditional ones; NaN for none. */
+static void pack_lines(session *run)
+{
+    enum { GROUP = 8 };
+    const row_problem *p = run->problem;
+    const size_t bytes = (size_t)run->hidden_stride * element_bytes(p->hidden_type);
+    const int64_t lines = (p->rows + GROUP - 1) / GROUP * GROUP * 2;
+    char *base = malloc((size_t)lines * bytes);
+    ck_assert_ptr_nonnull(base);
+    memset(base, 0xff, (size_t)lines * bytes);
+    for (int64_t r = 0; r < p->rows; r++)
+        for (int copy = 0; copy < 2; copy++) {
+            const char *row = (const char *)p->hidden + (size_t)(copy * p->rows + r) * bytes;
+            const int64_t line = r / GROUP * GROUP * 2 + copy * GROUP + r % GROUP;
+            memcpy(base + (size_t)line * bytes, row,
+                   (size_t)p->vocab * element_bytes(p->hidden_type));
+        }
+    free(run->hidden.base);
+    run->hidden = (input){.base = base, .data = base};
+}
+
 static void copy_inputs(session *run)
 {
     const row_problem *p = run->problem;
     const simt_variant *kernel = run->choice->kernel;
     const int64_t width = p->is_head ? p->depth : p->vocab;
-    const int64_t rows = p->row_index ? p->source_rows : p->rows;
+    const int64_t rows = row_problem_copies(p) * (p->row_index ? p->source_rows : p->rows);
     run->hidden_stride = stride_of(p->hidden_stride, width);
     run->weight_stride = stride_of(p->weight_stride, p->depth);
     copy_input(&run->hidden, p->hidden,
@@ -150,6 +171,7 @@ static void copy_inputs(session *run)
                    matrix_bytes(p->weight_type, p->vocab, p->depth, run->weight_stride),
                    alignment_of(kernel, p->weight_type));
     if (p->row_index) copy_index(run);
+    if (run->choice->is_packed) pack_lines(run);
 }
 
 static bool is_unchanged(const input *copy)
@@ -189,7 +211,10 @@ static bool run_head(session *run)
 {
     const row_problem *p = run->problem;
     const simt_variant *kernel = run->choice->kernel;
-    const int64_t tile_rows = simt_variant_value(kernel, "DLLM_TILE_ROWS", WARP_ROWS);
+    /* a tile has its rows' unconditional ones too, a warp has both of a row */
+    const int64_t tile_rows =
+        simt_variant_value(kernel, "DLLM_TILE_ROWS", WARP_ROWS * row_problem_copies(p)) /
+        row_problem_copies(p);
     const dllm_head_params params = {.hidden = run->hidden.data,
                                      .weight = run->weight.data,
                                      .row_index = run->row_index.data,
@@ -204,7 +229,8 @@ static bool run_head(session *run)
                                      .valid_vocab = run->valid_vocab,
                                      .depth = (int32_t)p->depth,
                                      .split_columns = run->split_columns,
-                                     .further = run->inputs.device};
+                                     .further = run->inputs.device,
+                                     .guidance = run->inputs.guidance};
     return launch(run, kernel, &params, run->splits * ceil_div(p->rows, tile_rows));
 }
 
@@ -241,7 +267,8 @@ static bool run_sampler(session *run)
                                   .state_stride = run->state_stride,
                                   .row_index_is_64 = p->index_type == DLLM_INT64,
                                   .split_columns = run->split_columns,
-                                  .further = run->inputs.device};
+                                  .further = run->inputs.device,
+                                  .guidance = run->inputs.guidance};
     for (int64_t begin = 0; begin < run->valid_vocab; begin += chunk) {
         const int64_t rest = run->valid_vocab - begin;
         params.column_begin = (int32_t)begin;
@@ -301,7 +328,8 @@ static bool run_combine(session *run)
                                                     .candidate_values = data[ROW_CANDIDATE_VALUES],
                                                     .candidate_ids = data[ROW_CANDIDATE_IDS],
                                                     .state = run->choice->states,
-                                                    .state_bytes = run->choice->state_bytes}};
+                                                    .state_bytes = run->choice->state_bytes},
+                                        .guidance = run->inputs.guidance};
     return launch(run,
                   simt_combine_of(run->choice->kernel, p->id_type, run->choice->states != NULL),
                   &params, ceil_div(p->rows, WARP_ROWS));
@@ -354,6 +382,7 @@ row_outcome simt_row_run(row_result *out, const row_problem *problem, const simt
     split_vocab(&run);
     run.states = poisoned_states(&run, sizeof *run.states);
     simt_inputs_make(&run.inputs, choice->kernel, problem, run.row_index.data);
+    run.inputs.guidance.is_packed = choice->is_packed;
     run.inputs.device.extras = poisoned_states(&run, sizeof *run.inputs.device.extras);
     const dllm_row_inputs *device = &run.inputs.device;
     const size_t list_bytes = (size_t)device->list_stride * sizeof(dllm_candidate);

@@ -17,6 +17,7 @@ typedef struct simt_choice {
     int splits;            /* at least; 0 = 1. Fewer where the columns do not give as many */
     int64_t chunk_columns; /* sampler: logits come in chunks of so many columns; 0 = all at once */
     int64_t chunk_rows;    /* sampler without a row index: and of so many rows; 0 = all at once */
+    bool is_packed;        /* sampler of guided rows without an index: logits of packed lines */
     simt_order order;
     char *states; /* (rows, state_bytes): written in place of the outputs; NULL: outputs */
     int64_t state_bytes;

@@ -25,7 +25,7 @@ dllm_row_state fold(const float *z, int count, int first)
 {
     dllm_row_state state = state_neutral();
     for (int i = 0; i < count; i++)
-        state_fold_logit(state, z[i], first + i, plain_context());
+        state_fold_logit(state, z[i], 0.0f, first + i, plain_context());
     return state;
 }
 
@@ -101,7 +101,7 @@ template <int RUN, int STEP> void compare_tile_with_logits(unsigned seed, int32_
         seed = seed * 1664525u + 1013904223u;
         z[i] = kinds[(seed >> 24) % (sizeof kinds / sizeof kinds[0])];
         const int32_t column = 40 + i / RUN * STEP + i % RUN;
-        if (column < limit) state_fold_logit(by_logit, z[i], column, plain_context());
+        if (column < limit) state_fold_logit(by_logit, z[i], 0.0f, column, plain_context());
     }
     dllm_row_state by_tile = state_neutral();
     state_fold_tile<8, RUN, STEP>(by_tile, z, 40, limit, plain_context());

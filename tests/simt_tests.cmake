@@ -69,7 +69,8 @@ foreach(output 1 2 4 8 2048)
 endforeach()
 # Statistics and transforms: each statistic alone, all of them, and every transform somewhere. Of the
 # transforms those of rows reach combine.
-set(further 15:0 1:0 2:0 4:0 8:0 15:884 15:892 15:1012 15:1396 7:5 15:258 16:0 31:1012)
+set(further 15:0 1:0 2:0 4:0 8:0 15:884 15:892 15:1012 15:1396 7:5 15:258 16:0 31:1012
+    0:4096 15:5108 31:4988 7:12293)
 foreach(asked ${further})
   string(REPLACE ":" ";" parts ${asked})
   list(GET parts 0 statistics)
@@ -80,7 +81,7 @@ foreach(asked ${further})
   simt_variant(head_naive 3_3_${statistics}_${transforms} DLLM_HIDDEN_TYPE=3 DLLM_WEIGHT_TYPE=3
     DLLM_ALIGN_BYTES=4 ${request})
 endforeach()
-foreach(asked 15:884 15:1012 15:1396 31:48)
+foreach(asked 15:884 15:1012 15:1396 31:48 0:4096 15:5108 31:4144)
   string(REPLACE ":" ";" parts ${asked})
   list(GET parts 0 statistics)
   list(GET parts 1 transforms)
@@ -91,7 +92,8 @@ foreach(asked 15:884 15:1012 15:1396 31:48)
     DLLM_ALIGN_BYTES=2 DLLM_TILE_ROWS=64 DLLM_TILE_VOCAB=64 ${request})
 endforeach()
 foreach(asked 15:0:4095 15:256:4095 15:384:4095 1:0:2079 2:0:2287 4:0:2319 8:0:3599 7:0:2559
-    16:0:6159 31:0:8191 31:384:8191)
+    16:0:6159 31:0:8191 31:384:8191 0:4096:2063 15:4480:4095 31:4352:8191 31:4096:8191
+    7:4096:2559)
   string(REPLACE ":" ";" parts ${asked})
   list(GET parts 0 statistics)
   list(GET parts 1 transforms)
@@ -116,6 +118,7 @@ endforeach()
 simt_variant(decode_select sorted DLLM_RANKED_MAX=1)
 foreach(bytes 2 4)
   simt_variant(gather ${bytes} DLLM_ELEMENT_BYTES=${bytes})
+  simt_variant(gather ${bytes}_guided DLLM_ELEMENT_BYTES=${bytes} DLLM_TRANSFORMS=4096)
 endforeach()
 
 file(CONFIGURE OUTPUT simt/simt_variants.c CONTENT "/* every variant of this program */

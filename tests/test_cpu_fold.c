@@ -75,7 +75,7 @@ static dllm_state fold(const dllm_cpu_transform *with, const dllm_cpu_row *row, 
     float *copy = malloc((size_t)(count + 15) / 16 * 16 * sizeof *copy);
     ck_assert_ptr_nonnull(copy);
     memcpy(copy, logits, (size_t)count * sizeof *copy);
-    const dllm_cpu_block block = {copy, count, FIRST};
+    const dllm_cpu_block block = {.logits = copy, .count = count, .column = FIRST};
     const dllm_state state = dllm__cpu_fold(with, row, &block, NULL, 0);
     free(copy);
     return state;
@@ -233,6 +233,35 @@ START_TEST(scale_comes_before_the_cap_and_bias_behind)
 }
 END_TEST
 
+/* docs/decode.md 2.4: what the scale leaves of both sides, infinities and NaN among them. */
+static const struct {
+    float c, u, scale, fp32, bf16;
+} guided[] = {
+    {2, 1, 0.5f, 2.5f, 2.5f},
+    {13.375f, 1.0078125f, 1.5f, 31.92578125f, 32},
+    {13.4375f, 1, 1.5f, 32.09375f, 32},
+    {-INFINITY, 1, 1, -INFINITY, -INFINITY},
+    {INFINITY, 1, 1, INFINITY, INFINITY},
+    {3, -INFINITY, 1, NAN, NAN},
+    {-INFINITY, -INFINITY, 1, NAN, NAN},
+    {3, NAN, 1, NAN, NAN},
+    {3, NAN, 0, 3, 3},
+    {3e38f, -3e38f, 1, INFINITY, INFINITY},
+};
+
+START_TEST(guidance_rounds_each_of_its_operations)
+{
+    const dllm_cpu_transform in_fp32 = {.transforms = DLLM_TRANSFORM_GUIDANCE};
+    const dllm_cpu_transform in_bf16 = {.transforms =
+                                            DLLM_TRANSFORM_GUIDANCE | DLLM_TRANSFORM_GUIDANCE_BF16};
+    float fp32 = guided[_i].c, bf16 = guided[_i].c;
+    dllm__cpu_guide(&in_fp32, &fp32, &guided[_i].u, 1, guided[_i].scale);
+    dllm__cpu_guide(&in_bf16, &bf16, &guided[_i].u, 1, guided[_i].scale);
+    ck_assert_msg(same(fp32, guided[_i].fp32), "fp32 %a", (double)fp32);
+    ck_assert_msg(same(bf16, guided[_i].bf16), "bf16 %a", (double)bf16);
+}
+END_TEST
+
 /* ---- masks */
 
 static dllm_state fold_suppressed(const float *logits, int count, const int64_t *ids,
@@ -291,6 +320,8 @@ int main(void)
     tcase_add_test(transforms, the_softcap_takes_infinities_and_keeps_nan);
     tcase_add_loop_test(transforms, rounds_to_nearest_even, 0, sizeof rounded / sizeof rounded[0]);
     tcase_add_test(transforms, scale_comes_before_the_cap_and_bias_behind);
+    tcase_add_loop_test(transforms, guidance_rounds_each_of_its_operations, 0,
+                        sizeof guided / sizeof guided[0]);
     suite_add_tcase(suite, transforms);
     TCase *masks = tcase_create("masks");
     tcase_add_test(masks, a_suppressed_column_is_absent);

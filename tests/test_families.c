@@ -55,14 +55,17 @@ START_TEST(proposals_are_legal_and_cover_the_vocabulary)
         for (int64_t rows = 1; rows <= 100000; rows = rows * 3 + 1)
             for (int f = 0; dllm__family_at(f); f++) {
                 const dllm_family *family = dllm__family_at(f);
-                const dllm_problem problem = head(vocabs[v], 4096, rows, DLLM_BF16);
+                dllm_problem problem = head(vocabs[v], 4096, rows, DLLM_BF16);
                 dllm_choice choice;
                 if (family->operation != DLLM_OPERATION_HEAD) continue;
-                if (dllm__propose(&choice, family, &problem, &device) != DLLM_OK) continue;
-                check_splits(&problem, &choice);
-                legal++;
+                for (int guided = 0; guided < 2; guided++) {
+                    problem.is_guided = guided;
+                    if (dllm__propose(&choice, family, &problem, &device) != DLLM_OK) continue;
+                    check_splits(&problem, &choice);
+                    legal++;
+                }
             }
-    ck_assert_int_gt(legal, 100);
+    ck_assert_int_gt(legal, 200);
 }
 END_TEST
 
@@ -110,6 +113,25 @@ START_TEST(a_family_asked_for_is_taken_or_refused_with_its_reason)
 }
 END_TEST
 
+/* Every family that takes a head takes a guided one. */
+START_TEST(guidance_is_taken_where_the_head_is)
+{
+    const dllm_device device = typical(archs[_i]);
+    for (int64_t rows = 1; rows < 20000; rows = rows * 3 + 1)
+        for (int f = 0; dllm__family_at(f); f++) {
+            dllm_problem problem = head(126464, 4096, rows, DLLM_BF16);
+            dllm_choice plain, guided;
+            problem.operation = dllm__family_at(f)->operation;
+            if (problem.operation == DLLM_OPERATION_MERGE ||
+                dllm__propose(&plain, dllm__family_at(f), &problem, &device) != DLLM_OK)
+                continue;
+            problem.is_guided = true;
+            ck_assert_msg(dllm__propose(&guided, dllm__family_at(f), &problem, &device) == DLLM_OK,
+                          "%lld rows: %s", (long long)rows, dllm_last_error());
+        }
+}
+END_TEST
+
 /* What a family lacks is refused by name, before anything is chosen. */
 START_TEST(refuses_what_a_family_does_not_implement)
 {
@@ -122,6 +144,7 @@ START_TEST(refuses_what_a_family_does_not_implement)
         {DLLM_OUT_LSE, DLLM_IN_BIAS, 0, 0, "plain: bias is not"},
         {DLLM_OUT_LSE, 0, DLLM_PARTIAL_STATE, 0, "plain: partial_state is not"},
         {DLLM_OUT_LSE, 0, 0, 30, "plain: softcap is not"},
+        {DLLM_OUT_LSE, DLLM_IN_CFG_SCALE, 0, 0, "plain: cfg_scale is not"},
     };
     dllm_problem problem = head(1000, 64, 8, DLLM_BF16);
     ck_assert_int_eq(dllm__check_ability("plain", &dllm__able_plain, &problem), DLLM_OK);
@@ -277,7 +300,8 @@ int main(void)
     tcase_add_test(group, a_cpu_takes_its_own_families_alone);
     tcase_add_loop_test(group, every_problem_has_a_family, 0, ARCHS);
     tcase_add_test(group, a_family_asked_for_is_taken_or_refused_with_its_reason);
-    tcase_add_loop_test(group, refuses_what_a_family_does_not_implement, 0, 4);
+    tcase_add_loop_test(group, guidance_is_taken_where_the_head_is, 0, ARCHS);
+    tcase_add_loop_test(group, refuses_what_a_family_does_not_implement, 0, 5);
     tcase_add_loop_test(group, shipped_kernels_are_listed_once, 0, ARCHS);
     tcase_add_loop_test(group, prebuilt_combines_serve_any_set_of_outputs, 0, ARCHS);
     suite_add_tcase(suite, group);

@@ -61,7 +61,8 @@ static const option_case option_cases[] = {
     INTEGER(outputs, 1u << 20, DLLM_INVALID_ARGUMENT, "bit 0x100000"),
     INTEGER(outputs, DLLM_OUT_CANDIDATES, DLLM_INVALID_ARGUMENT, "candidates 0 is outside 1"),
     INTEGER(outputs, DLLM_OUT_TARGET_LOGPROB, DLLM_INVALID_ARGUMENT, "needs DLLM_IN_TARGET"),
-    INTEGER(inputs, 0x1ff, DLLM_OK, ""),
+    INTEGER(inputs, 0x7ff, DLLM_OK, ""),
+    INTEGER(inputs, 0x800, DLLM_INVALID_ARGUMENT, "inputs 0x800"),
     INTEGER(inputs, 1u << 30, DLLM_INVALID_ARGUMENT, "inputs"),
     INTEGER(behaviour, 7, DLLM_OK, ""),
     INTEGER(behaviour, 8, DLLM_INVALID_ARGUMENT, "behaviour 0x8"),
@@ -89,6 +90,11 @@ static const option_case option_cases[] = {
     REAL(temperature, -INFINITY, DLLM_INVALID_ARGUMENT, "temperature -inf"),
     REAL(temperature, 0.7f, DLLM_OK, ""),
     REAL(temperature, -1.0f, DLLM_OK, ""),
+    REAL(cfg_scale, 1.5f, DLLM_OK, ""),
+    REAL(cfg_scale, -0.5f, DLLM_INVALID_ARGUMENT, "cfg_scale -0.5 is negative or not finite"),
+    REAL(cfg_scale, NAN, DLLM_INVALID_ARGUMENT, "cfg_scale"),
+    INTEGER(cfg_round, DLLM_BF16, DLLM_OK, ""),
+    INTEGER(cfg_round, DLLM_FP16, DLLM_INVALID_ARGUMENT, "cfg_round 2 is not DLLM_BF16"),
 };
 
 START_TEST(checks_every_option)
@@ -233,6 +239,7 @@ static const struct {
      DLLM_TRANSFORM_TEMPERED | DLLM_TRANSFORM_ROW_TEMPERATURE},
     {"transforms", DLLM_OUT_LSE, DLLM_IN_BIAS | DLLM_IN_SUPPRESS | DLLM_IN_PENALTY, 0, 0, 0,
      DLLM_TRANSFORM_BIAS | DLLM_TRANSFORM_SUPPRESS | DLLM_TRANSFORM_PENALTY},
+    {"guidance", DLLM_OUT_LSE, DLLM_IN_CFG_SCALE, 0, 0, 0, DLLM_TRANSFORM_GUIDANCE},
 };
 
 START_TEST(needs_what_its_outputs_ask_for)

@@ -7,20 +7,45 @@
 
 /* ---- a run's rows ------------------------------------------------------------------------- */
 
+/* A list of rows, each as long as the first, into consecutive places. */
+static bool read_table(float *out, const json_t *list, size_t rows, size_t vocab, const char *name,
+                       dllm_message *why)
+{
+    if (json_array_size(list) != rows)
+        return DLLM_REFUSE(why, "%s is no list of %zu rows", name, rows);
+    for (size_t i = 0; i < rows * vocab; i++) {
+        const json_t *row = json_array_get(list, i / vocab);
+        if (json_array_size(row) != vocab)
+            return DLLM_REFUSE(why, "%s has rows of unequal length", name);
+        out[i] = (float)field_value(json_array_get(row, i % vocab), (double)NAN);
+    }
+    return true;
+}
+
 static bool read_logits(decode_rows *out, const json_t *list, dllm_message *why)
 {
     const size_t rows = json_array_size(list), vocab = json_array_size(json_array_get(list, 0));
     if (rows < 1 || rows > FIELD_LIST_MAX || vocab < 1 || vocab > FIELD_LIST_MAX)
         return DLLM_REFUSE(why, "logits is no list of lists");
-    for (size_t i = 0; i < rows * vocab; i++) {
-        const json_t *row = json_array_get(list, i / vocab);
-        if (json_array_size(row) != vocab)
-            return DLLM_REFUSE(why, "logits has rows of unequal length");
-        out->logits[i] = (float)field_value(json_array_get(row, i % vocab), (double)NAN);
-    }
     out->problem.rows = (int64_t)rows;
     out->problem.vocab = (int64_t)vocab;
-    return true;
+    return read_table(out->logits, list, rows, vocab, "logits", why);
+}
+
+/* Unconditional rows and the scale; rows that are given and not asked for by the scale stay behind
+   a scale of 0 in device memory, which must not look at them. */
+static bool read_guidance(decode_rows *out, const json_t *run, dllm_message *why)
+{
+    static const char *const roundings[] = {"fp32", "bf16", NULL};
+    row_problem *problem = &out->problem;
+    const size_t rows = (size_t)problem->rows, vocab = (size_t)problem->vocab;
+    const json_t *list = json_object_get(run, "uncond");
+    if (!list) return true;
+    for (size_t r = 0; r < rows; r++)
+        out->cfg_scale[r] = (float)field_number(run, "cfg_scale", 0);
+    problem->cfg_scale = out->cfg_scale;
+    problem->cfg_round = field_word(run, "cfg_round", roundings) == 1 ? DLLM_BF16 : DLLM_TYPE_NONE;
+    return read_table(out->logits + rows * vocab, list, rows, vocab, "uncond", why);
 }
 
 /* n stands for u = n / denominator: the words (n * 2^32 / denominator, 0). */
@@ -65,7 +90,8 @@ bool decode_rows_read(decode_rows *out, const json_t *run, dllm_message *why)
     problem->scale = (float)field_number(run, "scale", 0);
     problem->softcap = (float)field_number(run, "softcap", 0);
     problem->plan_temperature = (float)field_number(run, "temperature", 0);
-    if (!read_logits(out, json_object_get(run, "logits"), why)) return false;
+    if (!read_logits(out, json_object_get(run, "logits"), why) || !read_guidance(out, run, why))
+        return false;
     if (field_numbers(&list, run, "suppress"))
         for (int i = 0; i < list.count; i++)
             if (!decode_rows_suppress(out, (int64_t)list.values[i], why)) return false;

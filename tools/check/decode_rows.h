@@ -10,10 +10,11 @@
 /** A sampler call with what it points to; change the problem, then run it. */
 typedef struct decode_rows {
     row_problem problem;
-    bool is_drawn; /* the run supplies noise */
-    float logits[FIELD_LIST_MAX * FIELD_LIST_MAX];
+    bool is_drawn;                                     /* the run supplies noise */
+    float logits[2 * FIELD_LIST_MAX * FIELD_LIST_MAX]; /* behind them the unconditional ones */
     uint32_t noise[FIELD_LIST_MAX * FIELD_LIST_MAX * 2];
     float bias[FIELD_LIST_MAX];
+    float cfg_scale[FIELD_LIST_MAX];
     int64_t target[FIELD_LIST_MAX];
     int64_t suppressed[FIELD_LIST_MAX];
 } decode_rows;

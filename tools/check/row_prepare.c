@@ -13,6 +13,7 @@ static uint32_t input_bits(const row_problem *problem)
     if (problem->penalty) bits |= DLLM_IN_PENALTY;
     if (problem->row_key) bits |= DLLM_IN_ROW_KEY;
     if (problem->noise) bits |= DLLM_IN_NOISE;
+    if (problem->cfg_scale) bits |= DLLM_IN_CFG_SCALE;
     return bits;
 }
 
@@ -37,6 +38,8 @@ static uint32_t input_bits(const row_problem *problem)
         (options).candidates = (problem)->candidates;                                              \
         (options).suppress_max = (int32_t)(problem)->suppress_count;                               \
         (options).family = (problem)->family;                                                      \
+        (options).cfg_scale = (problem)->plan_cfg_scale;                                           \
+        (options).cfg_round = (problem)->cfg_round;                                                \
     } while (0)
 
 static dllm_status prepare_merge(dllm_plan **out, dllm_context *context, const row_problem *problem,

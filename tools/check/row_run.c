@@ -76,7 +76,7 @@ static bool add_matrices(session *run)
     const row_problem *p = run->problem;
     const size_t alignment = (size_t)(p->alignment_bytes ? p->alignment_bytes : DEFAULT_ALIGNMENT);
     const int64_t width = p->is_head ? p->depth : p->vocab;
-    const int64_t rows = p->row_index ? p->source_rows : p->rows;
+    const int64_t rows = row_problem_copies(p) * (p->row_index ? p->source_rows : p->rows);
     const void *hidden = NULL;
     const void *weight = NULL;
     if (p->rows == 0 || p->states) return true; /* null pointers are accepted */
@@ -129,6 +129,7 @@ static bool add_further_inputs(session *run)
         {drawn ? p->seed : NULL, 1, sizeof *p->seed, PLACES(seed)},
         {drawn ? p->draw : NULL, 1, sizeof *p->draw, PLACES(draw)},
         {p->noise, p->rows * p->vocab * 2, sizeof *p->noise, PLACES(noise)},
+        {p->cfg_scale, p->rows, sizeof *p->cfg_scale, PLACES(cfg_scale)},
     };
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
         const void *device = NULL;
@@ -206,6 +207,11 @@ static bool build(session *run)
 }
 
 /* ---- the call and the checks ---- */
+
+int row_problem_copies(const row_problem *problem)
+{
+    return problem->cfg_scale || problem->plan_cfg_scale > 0 ? 2 : 1;
+}
 
 int64_t row_problem_written(const row_problem *problem)
 {

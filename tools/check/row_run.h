@@ -53,6 +53,9 @@ typedef struct row_problem {
     const uint64_t *seed;      /* (1) of the draw, like the next: not given without one */
     const uint32_t *draw;      /* (1) */
     const uint32_t *noise;     /* (rows, vocab, 2) */
+    float plan_cfg_scale; /* of the options; above 0, or with the next: hidden has twice the rows */
+    const float *cfg_scale; /* (rows) */
+    dllm_type cfg_round;
     int32_t candidates;
     const void *states; /* (shards, rows): a merge. vocab, ids, outputs and temperatures count */
     int64_t shards;
@@ -82,6 +85,9 @@ dllm_status row_prepare(dllm_plan **out, dllm_context *context, const row_proble
 
 /** Rows that a run of the problem writes: those of rows_device, held within 0 .. rows. */
 int64_t row_problem_written(const row_problem *problem);
+
+/** Rows of hidden, or of logits, for each row of outputs: 2 with guidance. */
+int row_problem_copies(const row_problem *problem);
 
 /** Makes the call. Release out with row_result_release whatever is answered. */
 row_outcome row_run(row_result *out, device_memory *memory, dllm_context *context,

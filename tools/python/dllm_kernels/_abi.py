@@ -50,6 +50,7 @@ DLLM_IN_PENALTY = 64
 DLLM_IN_ROW_KEY = 128
 DLLM_IN_NOISE = 256
 DLLM_IN_ROW_SEED = 512
+DLLM_IN_CFG_SCALE = 1024
 DLLM_TEMPERED = 1
 DLLM_BATCH_INVARIANT = 2
 DLLM_PARTIAL_STATE = 4
@@ -236,6 +237,8 @@ class dllm_head_options(Structure):
         ("candidates", c_int32),
         ("suppress_max", c_int32),
         ("family", c_char_p),
+        ("cfg_scale", c_float),
+        ("cfg_round", c_int),
     ]
 
 
@@ -278,6 +281,7 @@ class dllm_head_buffers(Structure):
         ("draw", c_void_p),
         ("noise", c_void_p),
         ("suppress_count", c_int64),
+        ("cfg_scale", c_void_p),
     ]
 
 
@@ -321,6 +325,8 @@ class dllm_sampler_options(Structure):
         ("candidates", c_int32),
         ("suppress_max", c_int32),
         ("family", c_char_p),
+        ("cfg_scale", c_float),
+        ("cfg_round", c_int),
     ]
 
 
@@ -361,6 +367,7 @@ class dllm_sampler_buffers(Structure):
         ("draw", c_void_p),
         ("noise", c_void_p),
         ("suppress_count", c_int64),
+        ("cfg_scale", c_void_p),
     ]
 
 

@@ -46,7 +46,8 @@ def fused_head(
 ) -> HeadOutput:
     """The statistics of each row of logits hidden @ weight.T, without writing the logits.
 
-    hidden     (source_rows, depth) bfloat16, float16 or float32; rows may be strided
+    hidden     (source_rows, depth) bfloat16, float16 or float32; rows may be strided. With cfg_scale
+               twice as many: the unconditional row of row i is row source_rows + i
     weight     (vocab, depth) the head's weight, likewise
     row_index  (rows) int32 or int64: the hidden row of each row; None = all in order. One outside
                the source gives id 0, NaN and, with the output "flags", DLLM_FLAG_ROW

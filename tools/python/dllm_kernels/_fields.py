@@ -41,6 +41,8 @@ class RowOptions(TypedDict, total=False):
     scale: float  # multiplies the logits
     softcap: float  # c in c * tanh(z / c), after scale
     round_logits: str  # "bfloat16" or "float16": rounds the product first
+    cfg_scale: Any  # of guidance, whose unconditional rows follow: a number, or (rows) float32
+    cfg_round: str  # "bfloat16": rounds each of its operations
     temperature: Any  # of the draw and of `tempered`: a number, or (rows) float32
     candidates: int  # K of the output "candidates"
     tempered: bool  # statistics of z / temperature
@@ -85,6 +87,7 @@ INPUTS = {
     "seed": (("int64", "uint64"), (1,), 0),
     "draw": (("int32", "uint32"), (1,), 0),
     "noise": (("int32", "uint32"), ("rows", "vocab", 2), _abi.DLLM_IN_NOISE),
+    "cfg_scale": (("float32",), ("rows",), _abi.DLLM_IN_CFG_SCALE),
 }
 
 # name: (field, bit) of the keywords that are true or false
@@ -102,7 +105,8 @@ BITS.update(
 )
 
 NUMBERS = ("valid_vocab", "vocab_offset", "scale", "softcap", "temperature", "candidates",
-           "time_limit_ms")  # fmt: skip
+           "time_limit_ms", "cfg_scale")  # fmt: skip
+ROUNDINGS = ("round_logits", "cfg_round")
 
 
 def layout(outputs: tuple[str, ...], ids: str, settings: dict[str, Any]):
@@ -139,13 +143,18 @@ def split_options(options: dict[str, Any]):
     for name, value in options.items():
         if value is None:
             continue
-        if name in INPUTS and not (name == "temperature" and isinstance(value, (int, float))):
+        if name in INPUTS and not (name in NUMBERS and isinstance(value, (int, float))):
             arrays[name] = value
-        elif name in NUMBERS or name in BITS or name in ("family", "round_logits"):
+        elif name in NUMBERS or name in BITS or name in ROUNDINGS or name == "family":
             settings[name] = value
         else:
             raise TypeError(f'"{name}" is not a keyword of fused_head and fused_sampler')
     return arrays, settings
+
+
+def copies(names, settings: dict[str, Any]) -> int:
+    """Source rows for each row: 2 with guidance, whose unconditional rows follow the others."""
+    return 2 if "cfg_scale" in names or settings.get("cfg_scale", 0) > 0 else 1
 
 
 def set_options(options, settings: dict[str, Any]) -> None:
@@ -154,10 +163,10 @@ def set_options(options, settings: dict[str, Any]) -> None:
         if name in BITS:
             field, bit = BITS[name]
             setattr(options, field, getattr(options, field) | (bit if value else 0))
-        elif name == "round_logits":
+        elif name in ROUNDINGS:
             if value not in FLOATS:
-                raise ValueError(f'round_logits "{value}" is not bfloat16 or float16')
-            options.round_logits = FLOATS[value]
+                raise ValueError(f'{name} "{value}" is not bfloat16 or float16')
+            setattr(options, name, FLOATS[value])
         else:
             setattr(options, name, value.encode() if name == "family" else value)
 

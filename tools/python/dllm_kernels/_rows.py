@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from . import _abi
 from ._arrays import FLOATS, IDS, View, kind_of
-from ._fields import INPUTS, check_input, layout, set_options
+from ._fields import INPUTS, check_input, copies, layout, set_options
 from ._plans import Plan, cached, enqueue, prepare_plan, row_class
 
 
@@ -111,9 +111,10 @@ def take_views(
     weight: Any,
     arrays: dict[str, Any],
     ids: str,
-    row_seed: bool,
+    settings: dict[str, Any],
 ):
-    """(views by the field they fill, rows), checked: the library is told sizes, not shapes."""
+    """(views by the field they fill, rows, source rows), checked: the library is told sizes, not
+    shapes."""
     first = matrix_view(operation.source, source)
     views = {operation.source: first}
     vocab = first.shape[1]
@@ -122,16 +123,19 @@ def take_views(
         vocab = views["weight"].shape[0]
     for name, array in arrays.items():
         views[name] = kind_of(array).view(array)
-    rows = views["row_index"].shape[0] if "row_index" in arrays else first.shape[0]
+    sources, odd = divmod(first.shape[0], copies(arrays, settings))
+    if odd:
+        raise ValueError(f"{operation.source} has {first.shape[0]} rows: guidance takes two of each")
+    rows = views["row_index"].shape[0] if "row_index" in arrays else sources
     for name in arrays:
-        check_input(name, views[name], rows, vocab, ids, row_seed)
+        check_input(name, views[name], rows, vocab, ids, bool(settings.get("row_seed")))
     for name, view in views.items():
         if view.device != first.device:
             raise ValueError(
                 f"{name} is on device {view.device}, {operation.source} on "
                 f"{first.device} (-1 is the CPU)"
             )
-    return views, rows
+    return views, rows, sources
 
 
 def run_rows(
@@ -144,9 +148,7 @@ def run_rows(
     settings: dict[str, Any],
 ) -> dict[str, Any]:
     """Enqueues one call; returns its outputs by field."""
-    views, rows = take_views(
-        operation, source, weight, arrays, ids, bool(settings.get("row_seed"))
-    )
+    views, rows, sources = take_views(operation, source, weight, arrays, ids, settings)
     plan = find_plan(operation, views, rows, settings, outputs, ids)
     buffers = operation.buffers()
     buffers.struct_size = sizeof(operation.buffers)
@@ -159,7 +161,7 @@ def run_rows(
     if weight is not None and views["weight"].shape[0] > 1:
         buffers.weight_stride = views["weight"].strides[0]
     if "row_index" in views:
-        buffers.source_rows = first.shape[0]
+        buffers.source_rows = sources
     if "suppress" in views:
         buffers.suppress_count = views["suppress"].shape[0]
     return enqueue(plan, buffers, source, rows, first.device)

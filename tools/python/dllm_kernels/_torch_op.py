@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ._arrays import kind_of
-from ._fields import layout
+from ._fields import copies, layout
 from ._merge import run_merge
 from ._rows import OPERATIONS, Operation, run_rows
 
@@ -54,8 +54,10 @@ def rows_op(
 
 @rows_op.register_fake
 def _(source, weight, arrays, text):
-    names = _parts(text)[3]
-    return _empty(source, dict(zip(names, arrays)).get("row_index", source).shape[0], text)
+    _, _, _, names, settings = _parts(text)
+    if "row_index" in names:
+        return _empty(source, dict(zip(names, arrays))["row_index"].shape[0], text)
+    return _empty(source, source.shape[0] // copies(names, settings), text)
 
 
 @torch.library.custom_op("dllm::merge", mutates_args=())

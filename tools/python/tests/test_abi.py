@@ -74,6 +74,8 @@ def test_every_option_can_be_set():
         "suppress_max",
     }
     fields = {name for name, _ in _abi.dllm_head_options._fields_}
-    assert fields - structural == {*_fields.NUMBERS, "family", "round_logits"}
+    assert fields - structural == {*_fields.NUMBERS, *_fields.ROUNDINGS, "family"}
     keywords = {*_fields.RowOptions.__annotations__} | {"row_index"}
-    assert keywords == {*_fields.INPUTS, *_fields.BITS, *_fields.NUMBERS, "family", "round_logits"}
+    assert keywords == {
+        *_fields.INPUTS, *_fields.BITS, *_fields.NUMBERS, *_fields.ROUNDINGS, "family"
+    }  # fmt: skip

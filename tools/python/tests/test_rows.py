@@ -98,6 +98,19 @@ def test_transforms_are_those_asked_for():
     Reference(np, logits=rounded).check(fused_sampler(logits, outputs=ALL, round_logits="float16"))
 
 
+@pytest.mark.parametrize("scale", [1.5, np.full(9, 1.5, np.float32)])
+def test_guidance_takes_rows_away_from_unconditional_ones(scale):
+    logits = np.round(3 * random(3, 18, 300))
+    guided = logits[9:] + 2.5 * (logits[:9] - logits[9:])
+    Reference(np, logits=guided.astype(float)).check(
+        fused_sampler(logits, outputs=ALL, cfg_scale=scale)
+    )
+    answer = fused_sampler(logits, np.array([8, 0]), cfg_scale=scale)
+    assert answer.argmax.tolist() == guided.argmax(axis=1)[[8, 0]].tolist()
+    with pytest.raises(ValueError, match="guidance takes two"):
+        fused_sampler(logits[1:], cfg_scale=1.5)
+
+
 @pytest.mark.parametrize("temperature", [0.7, np.full(9, 0.5, np.float32)])
 def test_tempered_statistics_are_of_the_divided_logits(temperature):
     logits = 3 * random(3, 9, 300)
