@@ -1047,6 +1047,14 @@ typedef struct dllm_trunk_call {
     int64_t rows_max;
     const void *hidden; /* the buffer that was given, or set to another of that shape */
     dllm_stream stream;
+    int32_t copies; /* of each sequence: 2 with guidance, and hidden rows of the second canvases
+                       follow those of all the first: behind sequences * hidden_rows rows, or
+                       GATHERED behind rows_max. Those of a sequence whose cfg_scale is 0 need not
+                       be written */
+    int32_t zero;
+    const void *unconditional; /* (sequences, unconditional_stride) ids, read only: each canvas with
+                                  its prompt masked; NULL without guidance */
+    int64_t unconditional_stride;
 } dllm_trunk_call;
 
 /** Enqueues one forward on call->stream; anything but 0 ends the loop with DLLM_INCOMPLETE. */
@@ -1058,6 +1066,15 @@ typedef enum dllm_mask_rule {
     DLLM_MASK_EXCLUDE = 1,  /* its positions are not eligible */
     DLLM_MASK_ALLOW = 2     /* it may be chosen, and its position stays masked */
 } dllm_mask_rule;
+
+/** What late ids are: those of an end, whose confidence a model overrates (docs/decode.md 2.5). */
+typedef enum dllm_eos_confidence {
+    DLLM_EOS_INTENDED = 0, /* their positions are committed last */
+    DLLM_EOS_PUBLISHED =
+        1 /* as LLaDA's code has it: late[0] is EOS, the others EoT; once the token is
+                              chosen they leave the softmax of its confidence, EOS only where the
+                              sequence is greedy. A second pass of the head a step */
+} dllm_eos_confidence;
 
 /** How many positions a step commits, where its selection counts. */
 typedef enum dllm_schedule_name {
@@ -1071,15 +1088,15 @@ typedef enum dllm_schedule_name {
 typedef struct dllm_decode_options {
     size_t struct_size;
     dllm_head_options head;   /* the model's head: sizes, types, scale, softcap, rounding, family,
-                                 prepare, candidates (0: no filter), suppress_max; inputs BIAS and
-                                 NOISE. The rest is set by prepare */
+                                 prepare, candidates (0: no filter), suppress_max, cfg_round; inputs
+                                 BIAS and NOISE. The rest is set by prepare */
     int64_t mask_id;          /* 0 .. vocab - 1 */
     int64_t sequences_max;    /* >= 1 */
     int64_t length_max;       /* longest canvas of a sequence, whole blocks */
     int64_t block_length_max; /* 1 .. 8192 */
     dllm_id_type id_type;     /* of the canvas */
     dllm_hidden_layout layout;
-    int64_t hidden_rows;  /* rows of a sequence in the trunk's buffer; 0: what the layout needs */
+    int64_t hidden_rows;  /* rows of a canvas in the trunk's buffer; 0: what the layout needs */
     int32_t shifted;      /* 1: position q is read from the row of q - 1, position 0 from its own */
     int32_t draws;        /* 1: sequences may have a temperature */
     int32_t tempered;     /* 1: statistics of z / T, and filters at T; 0: T scales noise alone */
@@ -1097,12 +1114,15 @@ typedef struct dllm_decode_options {
     int32_t aligned_blocks;  /* 1: blocks lie on multiples of their length; 0: from the prompt on */
     int32_t strict_filter;   /* 1: a filter that its list does not cover ends the sequence */
     int32_t late_count;      /* 0 .. 16 */
-    const int64_t *late;     /* (late_count) ids whose positions are committed last */
+    const int64_t *late;     /* (late_count) ids of an end, see eos_confidence */
     int64_t trace_max;       /* records of the trace, 0: none */
     int32_t lookahead;       /* steps launched beyond the last seen state, >= 0 */
-    int32_t zero;
+    int32_t guides;          /* 1: sequences may have a cfg_scale: the trunk runs on two canvases */
     dllm_trunk_function trunk;
     void *trunk_user;
+    dllm_eos_confidence eos_confidence; /* PUBLISHED with key confidence, and neither tempered,
+                                           penalises nor head.candidates */
+    int32_t zero;
 } dllm_decode_options;
 
 /** One sequence's parameters. Start from dllm_decode_preset. */
@@ -1130,7 +1150,7 @@ typedef struct dllm_sequence {
     const int64_t *eos; /* (eos_count) */
     int64_t fill_id;    /* for masks behind the end; -1: they stay */
     int32_t inactive;   /* 1: nothing is done */
-    int32_t zero;
+    float cfg_scale;    /* s of guidance, >= 0; 0: none, as if the loop did not guide */
 } dllm_sequence;
 
 /**
@@ -1166,7 +1186,8 @@ DLLM_API dllm_status dllm_decode_info(const dllm_decode *decode, dllm_plan_infor
 typedef struct dllm_decode_buffers {
     size_t struct_size;
     void *canvas;       /* id_type; sequences by their canvas_offset, committed in place */
-    const void *hidden; /* (sequences * hidden_rows, or rows_max, depth) the trunk's buffer */
+    const void *hidden; /* (sequences * hidden_rows, or rows_max, depth) the trunk's buffer; with
+                           options.guides twice the rows */
     int64_t hidden_stride;
     const void *weight; /* (vocab, depth) */
     int64_t weight_stride;

@@ -48,13 +48,26 @@ DLLM_RULE int64_t dllm_canvas_read(const dllm_step *step, int32_t q)
                                            : ((const int32_t *)step->params->canvas)[i];
 }
 
+DLLM_RULE void dllm_write_id(const dllm_step *step, void *ids, int64_t i, int64_t id)
+{
+    if (step->params->manner.ids_are_64)
+        ((int64_t *)ids)[i] = id;
+    else
+        ((int32_t *)ids)[i] = (int32_t)id;
+}
+
+/* With guidance the second canvas follows the first. */
+DLLM_RULE void dllm_unconditional_write(const dllm_step *step, int32_t q, int64_t id)
+{
+    const dllm_decode_params *params = step->params;
+    const int64_t first = (int64_t)step->sequence * params->length_max;
+    if (params->unconditional) dllm_write_id(step, params->unconditional, first + q, id);
+}
+
 DLLM_RULE void dllm_canvas_write(const dllm_step *step, int32_t q, int64_t id)
 {
-    const int64_t i = step->rules->canvas + q;
-    if (step->params->manner.ids_are_64)
-        ((int64_t *)step->params->canvas)[i] = id;
-    else
-        ((int32_t *)step->params->canvas)[i] = (int32_t)id;
+    dllm_write_id(step, step->params->canvas, step->rules->canvas + q, id);
+    dllm_unconditional_write(step, q, id);
 }
 
 DLLM_RULE int32_t dllm_is_masked(const dllm_step *step, int32_t q)

@@ -53,6 +53,8 @@ typedef struct dllm_decode_manner {
     int32_t layout;           /* DLLM_ROWS_... */
     int32_t ids_are_64;       /* of the canvas */
     int32_t candidates;       /* K of a row's list, 0: none */
+    int32_t publishes; /* 1: confidences are those of a second pass without `eos` and others */
+    int64_t eos;       /* of it, where a sequence is greedy */
 } dllm_decode_manner;
 
 /** A sequence's parameters, constant through a run. */
@@ -78,7 +80,8 @@ typedef struct dllm_sequence_rules {
     float temperature;       /* of the draw; 0: greedy */
     float order_temperature; /* > 0: noise on keys divided by it */
     float edit_threshold;
-    float penalty; /* of the id at the position before */
+    float penalty;   /* of the id at the position before */
+    float cfg_scale; /* of guidance; 0: none */
 } dllm_sequence_rules;
 
 /** Where a sequence stands; dllm_sequence_status of the public header. */
@@ -137,8 +140,9 @@ typedef struct dllm_step_rows {
     uint64_t *key;
     uint64_t *seed;
     uint32_t *draw;
-    int64_t *penalty_id;
+    int64_t *penalty_id; /* of the head's second pass, where confidences are published ones */
     float *penalty;
+    float *cfg_scale;
     uint32_t *noise; /* (rows_max, vocab, 2) copied from given words */
 } dllm_step_rows;
 
@@ -151,7 +155,8 @@ typedef struct dllm_step_outputs {
     uint32_t *flags;
     int64_t *drawn;
     float *drawn_logprob;
-    float *values; /* (rows_max, candidates) */
+    float *published; /* log-probability of the token in the second pass; NULL: there is none */
+    float *values;    /* (rows_max, candidates) */
     int64_t *ids;
 } dllm_step_outputs;
 
@@ -175,7 +180,8 @@ typedef struct dllm_decode_params {
     dllm_batch_record *batch;
     const int32_t *cancel; /* not 0: sequences stop where they are */
     void *canvas;
-    uint8_t *guarded; /* (sequences, positions_max) edits: positions of the block that stay */
+    void *unconditional; /* (sequences, length_max) guidance: canvases with their prompt masked */
+    uint8_t *guarded;    /* (sequences, positions_max) edits: positions of the block that stay */
     dllm_change *trace;
     int64_t trace_max;
     const uint32_t *given_noise;     /* (sequences, length_max, vocab, 2), NULL: a generator */

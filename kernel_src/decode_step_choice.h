@@ -71,6 +71,7 @@ DLLM_RULE dllm_step_token dllm_take_token(const dllm_step *step, int64_t r)
         out.row.token = outputs->drawn[r];
         out.row.confidence = expf(outputs->drawn_logprob[r]);
     }
+    if (outputs->published) out.row.confidence = expf(outputs->published[r]);
     return out;
 }
 

@@ -40,6 +40,12 @@ DLLM_RULE void dllm_fill_row(const dllm_step *step, int32_t q, int64_t r)
     if (rows->draw) rows->draw[r] = stream.draw;
     if (rows->penalty_id) rows->penalty_id[r] = has_penalty ? dllm_canvas_read(step, q - 1) : -1;
     if (rows->penalty) rows->penalty[r] = has_penalty ? step->rules->penalty : 0.0f;
+    if (step->params->manner.publishes) {
+        const int32_t is_greedy = !(step->rules->temperature > 0.0f);
+        rows->penalty_id[r] = is_greedy ? step->params->manner.eos : -1;
+        rows->penalty[r] = is_greedy ? DLLM_INFINITY : 0.0f;
+    }
+    if (rows->cfg_scale) rows->cfg_scale[r] = step->rules->cfg_scale;
     if (rows->noise) dllm_copy_noise(step, q, r);
 }
 

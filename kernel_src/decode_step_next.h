@@ -219,12 +219,24 @@ DLLM_RULE void dllm_step_resume(const dllm_step *step)
     dllm_team_meet();
 }
 
+/* The second canvas of guidance: the first with its prompt masked. */
+DLLM_RULE void dllm_copy_canvas(const dllm_step *step)
+{
+    const dllm_sequence_rules *rules = step->rules;
+    if (!step->params->unconditional) return;
+    DLLM_ROLLED
+    for (int32_t q = dllm_team_rank(); q < rules->length; q += dllm_team_size())
+        dllm_unconditional_write(
+            step, q, q < rules->prompt ? step->params->manner.mask_id : dllm_canvas_read(step, q));
+}
+
 /** Puts a sequence at its first block, or one that was cancelled back to work. Later steps keep count
     of the first EOS; here the canvas is searched. */
 DLLM_RULE void dllm_step_start(const dllm_step *step)
 {
     const int32_t is_new = dllm_is_running(step) && step->record->block < 0;
     const int32_t is_cancelled = step->record->state == DLLM_RECORD_CANCELLED;
+    if (is_new) dllm_copy_canvas(step);
     dllm_team_meet();
     if (is_new && dllm_team_rank() == 0) {
         step->record->block = 0;

@@ -57,16 +57,19 @@ struct dllm_decode {
     dllm_context *context;
     dllm_decode_options options; /* as given, without what its pointers point to */
     dllm_head_options head;      /* what the head's plan was made of */
+    dllm_head_options second;    /* likewise of the plan of published confidences */
     dllm_decode_manner manner;
     dllm_decode_sizes sizes;
     dllm_plan *plan;
+    dllm_plan *second_plan; /* NULL: confidences are the head's */
     const dllm_decode_stages *stages;
     size_t workspace_bytes;
     dllm_decode_view *view;
     int32_t cancel_seen;           /* CPU: by the step under way */
     dllm_sequence_rules *rules;    /* (sequences_max) on the host, as begin read them */
     dllm_sequence_record *records; /* (sequences_max) on the host, as last read */
-    int64_t *suppress;             /* (suppress_max) on the host */
+    int64_t *suppress;             /* (suppress_max) on the host, late ids behind them */
+    int32_t late_suppressed;       /* how many of those the second pass leaves out in each row */
     int64_t *suppress_place;       /* of those in the workspace */
     dllm_cu_function kernels[DLLM_DECODE_KERNELS]; /* GPU: start, list, select */
     dllm_cu_event events[DLLM_DECODE_LOOKAHEAD_MAX + 1];
@@ -77,6 +80,7 @@ struct dllm_decode {
     dllm_stream stream; /* of the last step */
     dllm_decode_params params;
     dllm_head_buffers buffers; /* of the head in each step */
+    dllm_head_buffers second_buffers;
 };
 
 /** A public selection as the rule that is shared with kernels. */

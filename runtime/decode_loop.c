@@ -45,7 +45,8 @@ static dllm_status make_host_arrays(dllm_decode *decode)
     const size_t sequences = (size_t)decode->sizes.sequences_max;
     decode->rules = calloc(sequences, sizeof *decode->rules);
     decode->records = calloc(sequences, sizeof *decode->records);
-    decode->suppress = calloc((size_t)decode->sizes.suppress_max + 1, sizeof *decode->suppress);
+    decode->suppress =
+        calloc((size_t)decode->sizes.suppress_max + DLLM_LATE_IDS_MAX, sizeof *decode->suppress);
     if (decode->rules && decode->records && decode->suppress) return DLLM_OK;
     return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for %zu sequences", sequences);
 }
@@ -64,6 +65,8 @@ dllm_status dllm_decode_prepare(dllm_decode **out, dllm_context *context,
     status = make_host_arrays(decode);
     if (status != DLLM_OK) goto done;
     status = dllm_head_prepare(&decode->plan, context, &decode->head);
+    if (status == DLLM_OK && decode->manner.publishes)
+        status = dllm_head_prepare(&decode->second_plan, context, &decode->second);
     if (status != DLLM_OK) goto done;
     decode->stages = context->pool ? &dllm__decode_cpu : &dllm__decode_device;
     status = decode->stages->open(decode);
@@ -81,6 +84,7 @@ void dllm_decode_destroy(dllm_decode *decode)
     if (!decode) return;
     if (decode->stages) decode->stages->close(decode);
     dllm_plan_destroy(decode->plan);
+    dllm_plan_destroy(decode->second_plan);
     free(decode->rules);
     free(decode->records);
     free(decode->suppress);
@@ -137,13 +141,18 @@ static dllm_status check_buffers(const dllm_decode *decode, const dllm_decode_bu
     return DLLM_OK;
 }
 
+static dllm_status make_call(dllm_row_call *out, const dllm_plan *plan,
+                             const dllm_head_buffers *buffers)
+{
+    return dllm__head_call(out, &plan->problem, plan->workspace_bytes, buffers);
+}
+
 /* What a step would say of the head's buffers; without `hidden`, which the trunk may bring, nothing. */
 static dllm_status check_head(const dllm_decode *decode)
 {
     dllm_row_call call;
     if (!decode->buffers.hidden) return DLLM_OK;
-    return dllm__head_call(&call, &decode->plan->problem, decode->plan->workspace_bytes,
-                           &decode->buffers);
+    return make_call(&call, decode->plan, &decode->buffers);
 }
 
 /* Rules and records of the sequences, on the host; batch->unfinished counts them. */
@@ -160,15 +169,17 @@ static dllm_status take_sequences(dllm_decode *decode, dllm_batch_record *batch,
     return DLLM_OK;
 }
 
-/* The caller's suppressed ids, and the mask. */
+/* The caller's suppressed ids, and the mask; behind them what the second pass leaves out as well. */
 static void take_suppressed(dllm_decode *decode, const dllm_decode_buffers *buffers)
 {
     const size_t count = (size_t)buffers->suppress_count;
     if (count > 0) memcpy(decode->suppress, buffers->suppress, count * sizeof *decode->suppress);
     decode->buffers.suppress_count = buffers->suppress_count;
-    if (decode->options.mask_rule != DLLM_MASK_SUPPRESS) return;
-    decode->suppress[count] = decode->manner.mask_id;
-    decode->buffers.suppress_count++;
+    if (decode->options.mask_rule == DLLM_MASK_SUPPRESS)
+        decode->suppress[decode->buffers.suppress_count++] = decode->manner.mask_id;
+    decode->second_buffers.suppress_count = decode->buffers.suppress_count;
+    for (int32_t i = 0; i < decode->late_suppressed; i++)
+        decode->suppress[decode->second_buffers.suppress_count++] = decode->manner.late[1 + i];
 }
 
 /* What the host has made of a run, to where its steps read it. */
@@ -176,7 +187,7 @@ static dllm_status write_run(dllm_decode *decode, const dllm_batch_record *batch
                              dllm_stream stream)
 {
     const size_t count = (size_t)decode->count;
-    const size_t suppressed = (size_t)decode->buffers.suppress_count;
+    const size_t suppressed = (size_t)decode->second_buffers.suppress_count;
     const dllm_decode_params *params = &decode->params;
     const struct {
         void *to;
@@ -232,6 +243,9 @@ static dllm_status call_trunk(dllm_decode *decode, dllm_stream stream)
         .rows_max = decode->sizes.rows_max,
         .hidden = decode->buffers.hidden,
         .stream = stream,
+        .copies = decode->options.guides ? 2 : 1,
+        .unconditional = params->unconditional,
+        .unconditional_stride = decode->options.guides ? params->length_max : 0,
     };
     decode->trunk_code = decode->options.trunk(decode->options.trunk_user, &call);
     decode->buffers.hidden = call.hidden;
@@ -239,16 +253,25 @@ static dllm_status call_trunk(dllm_decode *decode, dllm_stream stream)
     return dllm__fail(DLLM_INCOMPLETE, "the trunk returned %d", decode->trunk_code);
 }
 
-static dllm_status take_step(dllm_decode *decode, dllm_stream stream)
+/* The head's pass over the rows of a step, and that of published confidences. */
+static dllm_status run_head(dllm_decode *decode, dllm_stream stream)
 {
     dllm_row_call call;
+    DLLM_TRY(make_call(&call, decode->plan, &decode->buffers));
+    DLLM_TRY(dllm__plan_run(decode->plan, &call, stream));
+    if (!decode->second_plan) return DLLM_OK;
+    decode->second_buffers.hidden = decode->buffers.hidden;
+    DLLM_TRY(make_call(&call, decode->second_plan, &decode->second_buffers));
+    return dllm__plan_run(decode->second_plan, &call, stream);
+}
+
+static dllm_status take_step(dllm_decode *decode, dllm_stream stream)
+{
     decode->stream = stream;
     DLLM_TRY(decode->stages->list(decode, stream));
     if (decode->stages->is_over(decode)) return DLLM_OK;
     DLLM_TRY(call_trunk(decode, stream));
-    DLLM_TRY(dllm__head_call(&call, &decode->plan->problem, decode->plan->workspace_bytes,
-                             &decode->buffers));
-    DLLM_TRY(dllm__plan_run(decode->plan, &call, stream));
+    DLLM_TRY(run_head(decode, stream));
     return decode->stages->select(decode, stream);
 }
 

@@ -35,7 +35,8 @@ static dllm_status check_switches(const dllm_decode_options *options)
                     {"persist_forward", options->persist_forward},
                     {"first_from_full", options->first_from_full},
                     {"aligned_blocks", options->aligned_blocks},
-                    {"strict_filter", options->strict_filter}};
+                    {"strict_filter", options->strict_filter},
+                    {"guides", options->guides}};
     for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++)
         DLLM_TRY(dllm__check_range(switches[i].name, switches[i].value, 0, 1));
     if (options->edits && options->eligible_prefix)
@@ -60,6 +61,25 @@ static dllm_status check_sizes(const dllm_decode_options *options)
     return dllm__check_range("lookahead", options->lookahead, 0, DLLM_DECODE_LOOKAHEAD_MAX);
 }
 
+/* LLaDA's published confidence is that of the plain softmax. */
+static dllm_status check_published(const dllm_decode_options *options)
+{
+    DLLM_TRY(dllm__check_range("eos_confidence", (int64_t)options->eos_confidence, 0,
+                               DLLM_EOS_PUBLISHED));
+    if (options->eos_confidence != DLLM_EOS_PUBLISHED) return DLLM_OK;
+    if (options->late_count == 0)
+        return dllm__fail(DLLM_INVALID_ARGUMENT, "late_count 0: a published eos_confidence wants "
+                                                 "EOS and what else ends a text");
+    for (int32_t i = 0; options->late && i < options->late_count; i++)
+        DLLM_TRY(dllm__check_range("late", options->late[i], 0, options->head.vocab - 1));
+    if (options->key != DLLM_KEY_CONFIDENCE || options->tempered || options->penalises ||
+        options->head.candidates > 0)
+        return dllm__fail(DLLM_INVALID_ARGUMENT,
+                          "a published eos_confidence wants key confidence, without tempered, "
+                          "penalises and candidates");
+    return DLLM_OK;
+}
+
 static dllm_status check_names(const dllm_decode_options *options)
 {
     DLLM_TRY(dllm__check_range("id_type", (int64_t)options->id_type, 0, DLLM_INT64));
@@ -70,6 +90,7 @@ static dllm_status check_names(const dllm_decode_options *options)
     if (options->late_count > 0 && !options->late)
         return dllm__fail(DLLM_INVALID_ARGUMENT, "late is NULL with late_count %d",
                           options->late_count);
+    DLLM_TRY(check_published(options));
     if (!options->trunk) return dllm__fail(DLLM_INVALID_ARGUMENT, "trunk is NULL");
     return DLLM_OK;
 }
@@ -90,6 +111,9 @@ static dllm_status check_head(const dllm_head_options *head)
         return dllm__fail(DLLM_INVALID_ARGUMENT,
                           "head.behaviour %#x has bits beside batch_invariant",
                           (unsigned)head->behaviour);
+    if (head->cfg_scale != 0)
+        return dllm__fail(DLLM_INVALID_ARGUMENT, "head.cfg_scale %g: it is given with a sequence",
+                          (double)head->cfg_scale);
     if (head->vocab_offset != 0)
         return dllm__fail(DLLM_UNSUPPORTED, "head.vocab_offset %lld: a loop has a whole vocabulary",
                           (long long)head->vocab_offset);
@@ -100,9 +124,10 @@ static dllm_status check_head(const dllm_head_options *head)
 
 static void take_manner(dllm_decode_manner *out, const dllm_decode_options *options)
 {
+    const bool publishes = options->eos_confidence == DLLM_EOS_PUBLISHED;
     *out = (dllm_decode_manner){
         .mask_id = options->mask_id,
-        .late_count = options->late_count,
+        .late_count = publishes ? 0 : options->late_count,
         .score = (int32_t)options->key,
         .round_bf16 = options->round_bf16,
         .excludes_mask = options->mask_rule == DLLM_MASK_EXCLUDE,
@@ -119,6 +144,8 @@ static void take_manner(dllm_decode_manner *out, const dllm_decode_options *opti
         .layout = (int32_t)options->layout,
         .ids_are_64 = options->id_type == DLLM_INT64,
         .candidates = options->head.candidates,
+        .publishes = publishes,
+        .eos = publishes ? options->late[0] : -1,
     };
     if (options->late_count > 0)
         memcpy(out->late, options->late, (size_t)options->late_count * sizeof *out->late);
@@ -171,8 +198,24 @@ static uint32_t inputs_of(const dllm_decode_options *options, const dllm_decode_
     if (options->layout != DLLM_HIDDEN_GATHERED) inputs |= DLLM_IN_ROW_INDEX;
     if (options->draws) inputs |= DLLM_IN_TEMPERATURE | DLLM_IN_ROW_KEY | DLLM_IN_ROW_SEED;
     if (options->penalises) inputs |= DLLM_IN_PENALTY;
+    if (options->guides) inputs |= DLLM_IN_CFG_SCALE;
     if (sizes->suppress_max > 0) inputs |= DLLM_IN_SUPPRESS;
     return inputs;
+}
+
+/* The head's pass that gives published confidences: the token's, after ends have left the row. EOS, which
+   stays where a sequence draws, leaves as a penalty. */
+static void take_second(dllm_decode *out)
+{
+    const uint32_t kept =
+        DLLM_IN_ROW_INDEX | DLLM_IN_ROWS_DEVICE | DLLM_IN_BIAS | DLLM_IN_CFG_SCALE;
+    out->late_suppressed = out->manner.publishes ? out->options.late_count - 1 : 0;
+    const int32_t suppressed = out->head.suppress_max + out->late_suppressed;
+    out->second = out->head;
+    out->second.outputs = DLLM_OUT_TARGET_LOGPROB;
+    out->second.inputs = (out->head.inputs & kept) | DLLM_IN_TARGET | DLLM_IN_PENALTY |
+                         (suppressed > 0 ? DLLM_IN_SUPPRESS : 0U);
+    out->second.suppress_max = suppressed;
 }
 
 dllm_status dllm__decode_take_options(dllm_decode *out, const dllm_decode_options *options)
@@ -193,5 +236,6 @@ dllm_status dllm__decode_take_options(dllm_decode *out, const dllm_decode_option
     out->head.behaviour |= given->tempered ? DLLM_TEMPERED : 0U;
     out->head.temperature = 0;
     out->head.suppress_max = (int32_t)out->sizes.suppress_max;
+    take_second(out);
     return DLLM_OK;
 }

@@ -118,11 +118,15 @@ static dllm_status check_numbers(const reader *from)
                    {"low_threshold", given->selection.low_threshold},
                    {"order_temperature", given->order_temperature},
                    {"edit_threshold", given->edit_threshold},
-                   {"penalty", given->penalty}};
+                   {"penalty", given->penalty},
+                   {"cfg_scale", given->cfg_scale}};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (!isfinite(numbers[i].value))
             return dllm__fail(DLLM_INVALID_ARGUMENT, "sequence %lld: %s %g is not finite",
                               (long long)from->number, numbers[i].name, (double)numbers[i].value);
+    if (given->cfg_scale < 0)
+        return dllm__fail(DLLM_INVALID_ARGUMENT, "sequence %lld: cfg_scale %g is negative",
+                          (long long)from->number, (double)given->cfg_scale);
     if (!(given->filter.top_p > 0))
         return dllm__fail(DLLM_INVALID_ARGUMENT, "sequence %lld: top_p %g is not above 0",
                           (long long)from->number, (double)given->filter.top_p);
@@ -154,6 +158,7 @@ static dllm_status check_abilities(const reader *from)
         {has_filter(given) && decode->manner.candidates == 0, "a filter wants head.candidates"},
         {has_filter(given) && !decode->options.tempered, "a filter wants tempered 1"},
         {given->penalty != 0 && !decode->options.penalises, "a penalty wants penalises 1"},
+        {given->cfg_scale > 0 && !decode->options.guides, "a cfg_scale wants guides 1"},
         {is_bounded && !(decode->head.outputs & DLLM_OUT_ENTROPY),
          "an entropy bound wants the entropy as key, or in head.outputs"},
         {is_bounded && !given->selection.by_key && decode->options.key != DLLM_KEY_NEG_ENTROPY,
@@ -231,6 +236,7 @@ static void fill_rules(dllm_sequence_rules *out, const reader *from, int32_t ste
         .order_temperature = given->order_temperature,
         .edit_threshold = given->edit_threshold,
         .penalty = given->penalty,
+        .cfg_scale = given->cfg_scale,
     };
     if (given->eos_count > 0)
         memcpy(out->eos, given->eos, (size_t)given->eos_count * sizeof *out->eos);

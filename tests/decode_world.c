@@ -35,9 +35,32 @@ static int length_of(const decode_world *world, int s)
     return (int)(world->sequences[s].prompt + world->sequences[s].generate);
 }
 
+/* The second canvases, as far as sequences reach. */
+static void read_unconditional(decode_world *world, const dllm_trunk_call *call)
+{
+    const bool is_narrow = world->options.id_type == DLLM_INT32;
+    for (int s = 0; call->copies > 1 && s < world->count; s++)
+        for (int q = 0; q < length_of(world, s); q++) {
+            const int64_t i = s * call->unconditional_stride + q;
+            world->unconditional[s * WORLD_LENGTH + q] =
+                is_narrow ? ((const int32_t *)call->unconditional)[i]
+                          : ((const int64_t *)call->unconditional)[i];
+        }
+}
+
+/* Logits of listed row r, which is that of position `source` in a canvas, into hidden row `place`. */
+static void write_row(decode_world *world, int64_t place, const int64_t *canvas, int s, int source)
+{
+    float *out = world->hidden + place * WORLD_VOCAB;
+    for (int v = 0; v < WORLD_VOCAB; v++)
+        out[v] = world_logit(canvas + (size_t)s * WORLD_LENGTH, length_of(world, s), source, v);
+}
+
 /* Writes the rows that the layout says will be read; the others are NaN. */
 static void write_rows(decode_world *world, const dllm_trunk_call *call)
 {
+    const bool gathered = world->options.layout == DLLM_HIDDEN_GATHERED;
+    const int64_t second = gathered ? call->rows_max : world->count * WORLD_LENGTH;
     int row = 0;
     for (size_t i = 0; i < sizeof world->hidden / sizeof world->hidden[0]; i++)
         world->hidden[i] = NAN;
@@ -45,12 +68,11 @@ static void write_rows(decode_world *world, const dllm_trunk_call *call)
         for (int i = 0; i < call->status[s].reads; i++, row++) {
             const int q = call->row_position[row];
             const int source = world->options.shifted && q > 0 ? q - 1 : q;
-            float *out = world->hidden + (size_t)(s * WORLD_LENGTH + source) * WORLD_VOCAB;
-            const bool is_nan = s == world->nan_sequence && q == world->nan_position;
-            for (int v = 0; v < WORLD_VOCAB; v++)
-                out[v] = is_nan ? NAN
-                                : world_logit(world->canvas + (size_t)s * WORLD_LENGTH,
-                                              length_of(world, s), source, v);
+            const int64_t place = gathered ? row : s * WORLD_LENGTH + source;
+            if (s == world->nan_sequence && q == world->nan_position) continue;
+            write_row(world, place, world->canvas, s, source);
+            if (call->copies > 1 && world->sequences[s].cfg_scale > 0)
+                write_row(world, second + place, world->unconditional, s, source);
         }
 }
 
@@ -61,6 +83,8 @@ static int forward(void *user, dllm_trunk_call *call)
     if (world->forwards == world->cancels_at) dllm_decode_cancel(world->decode);
     world->forwards++;
     read_narrow(world);
+    read_unconditional(world, call);
+    if (world->looked) world->looked(world, call);
     write_rows(world, call);
     return 0;
 }

@@ -3,7 +3,8 @@
  *
  * The trunk's hidden row of a position is its row of logits: numbers in eighths that follow from the
  * position and the sequence's canvas as it stands, so that every commit changes what comes next. The
- * weight is the identity, so logits are exact. Hidden rows that are not to be read are NaN.
+ * weight is the identity, so logits are exact. Hidden rows that are not to be read are NaN. Where the loop
+ * guides, those of a sequence's second canvas follow from that canvas, and are NaN without a scale.
  */
 #ifndef DECODE_WORLD_H
 #define DECODE_WORLD_H
@@ -25,15 +26,17 @@ typedef struct decode_world {
     dllm_context *context;
     dllm_decode *decode;
     void (*prepared)(dllm_decode *decode); /* called between prepare and begin; NULL: nothing is */
+    void (*looked)(struct decode_world *world, const dllm_trunk_call *call); /* in each forward */
     dllm_decode_options options;
     dllm_sequence sequences[WORLD_SEQUENCES];
     int count;
     dllm_decode_buffers buffers;
     int64_t canvas[WORLD_SEQUENCES * WORLD_LENGTH];
     int32_t narrow[WORLD_SEQUENCES * WORLD_LENGTH]; /* used if options.id_type is INT32 */
-    _Alignas(16) float hidden[WORLD_SEQUENCES * WORLD_LENGTH * WORLD_VOCAB];
+    _Alignas(16) float hidden[2 * WORLD_SEQUENCES * WORLD_LENGTH * WORLD_VOCAB];
     _Alignas(16) float weight[WORLD_VOCAB * WORLD_VOCAB];
-    int forwards;     /* that the trunk was asked for */
+    int64_t unconditional[WORLD_SEQUENCES * WORLD_LENGTH]; /* second canvases of the last forward */
+    int forwards;                                          /* that the trunk was asked for */
     int fails_at;     /* the trunk returns 7 in this forward; -1: never */
     int cancels_at;   /* and asks for the end in this one */
     int nan_position; /* this position's row is NaN; -1: none */

@@ -3,7 +3,8 @@
  *
  * The trunk does nothing: hidden rows lie in device memory and say the same whatever the canvas
  * holds, so that a step is launches alone and may be captured. What the rules should choose is told
- * by the cases of dllm-check; here runs are compared with each other. Exit 77 without a device.
+ * by the cases of dllm-check; here runs are compared with each other. Every test runs twice, with guidance
+ * the second time. Exit 77 without a device.
  */
 #include "check_suite.h"
 
@@ -19,7 +20,7 @@ static device_memory memory;
 static dllm_context *context;
 static dllm_stream stream;
 static void *hidden, *weight, *canvas;
-static uint16_t values[SEQUENCES * LENGTH * DEPTH + VOCAB * DEPTH];
+static uint16_t values[2 * CANVAS * DEPTH + VOCAB * DEPTH];
 
 /* bf16 numbers between 1/8 and 1 of either sign. */
 static void write_random(void *device, size_t count, uint64_t seed)
@@ -38,11 +39,11 @@ static void open_device(void)
     ck_assert_msg(device_open(&memory, 0), "%s", memory.message);
     ck_assert_msg(dllm_context_create(&context, &options) == DLLM_OK, "%s", dllm_last_error());
     ck_assert_msg(device_stream_create(&memory, &stream), "%s", memory.message);
-    hidden = device_allocate(&memory, sizeof(uint16_t) * CANVAS * DEPTH);
+    hidden = device_allocate(&memory, sizeof(uint16_t) * 2 * CANVAS * DEPTH);
     weight = device_allocate(&memory, sizeof(uint16_t) * VOCAB * DEPTH);
     canvas = device_allocate(&memory, sizeof(int64_t) * CANVAS);
     ck_assert(hidden && weight && canvas);
-    write_random(hidden, (size_t)CANVAS * DEPTH, 1);
+    write_random(hidden, (size_t)2 * CANVAS * DEPTH, 1);
     write_random(weight, (size_t)VOCAB * DEPTH, 2);
 }
 
@@ -75,9 +76,11 @@ static int forward(void *user, dllm_trunk_call *call)
     return 0;
 }
 
-static void run_open(run *out, int preset)
+/* Two presets' worth of numbers: those from PRESETS on guide. */
+static void run_open(run *out, int number)
 {
-    const char *name = dllm_decode_preset_name(preset);
+    const char *name = dllm_decode_preset_name(number % PRESETS);
+    const bool guided = number >= PRESETS;
     dllm_decode_options *options = &out->options;
     ck_assert_int_eq(dllm_decode_preset(options, &out->sequences[0], name), DLLM_OK);
     options->head.vocab = VOCAB;
@@ -89,6 +92,7 @@ static void run_open(run *out, int preset)
     options->length_max = options->block_length_max = LENGTH;
     options->id_type = DLLM_INT64;
     options->draws = 1;
+    options->guides = guided;
     options->trunk = forward;
     dllm_sequence *sequence = &out->sequences[0];
     sequence->block_length = strcmp(name, "dream") == 0 ? 0 : BLOCK;
@@ -97,6 +101,7 @@ static void run_open(run *out, int preset)
     if (sequence->steps_per_block) sequence->steps_per_block = 16;
     sequence->selection.gamma = 4.0f;
     sequence->filter.temperature = 0.5f;
+    sequence->cfg_scale = guided ? 1.5f : 0.0f;
     for (int s = 0; s < SEQUENCES; s++) {
         out->sequences[s] = *sequence;
         out->sequences[s].canvas_offset = (int64_t)s * LENGTH;
@@ -105,6 +110,7 @@ static void run_open(run *out, int preset)
         out->sequences[s].request_key = (uint64_t)s;
     }
     out->sequences[1].filter.temperature = 0;
+    out->sequences[2].cfg_scale = 0;
     ck_assert_msg(dllm_decode_prepare(&out->decode, context, options) == DLLM_OK, "%s: %s", name,
                   dllm_last_error());
     out->workspace = device_allocate(&memory, dllm_decode_workspace_bytes(out->decode));
@@ -239,6 +245,21 @@ START_TEST(lookahead_changes_nothing)
 }
 END_TEST
 
+/* A sequence without a scale among others that have one is decoded as by a loop that does not guide. */
+START_TEST(a_scale_of_0_is_no_guidance)
+{
+    const int64_t first = (int64_t)2 * LENGTH;
+    run_open(&one, _i);
+    run_open(&two, PRESETS + _i);
+    run_whole(&one);
+    run_whole(&two);
+    ck_assert_mem_eq(&one.ids[first], &two.ids[first], LENGTH * sizeof *one.ids);
+    ck_assert(memcmp(one.ids, two.ids, LENGTH * sizeof *one.ids) != 0);
+    run_close(&one);
+    run_close(&two);
+}
+END_TEST
+
 int main(void)
 {
     char reason[256];
@@ -249,10 +270,11 @@ int main(void)
     Suite *suite = suite_create("gpu_decode");
     TCase *runs = tcase_create("runs");
     tcase_add_unchecked_fixture(runs, open_device, close_device);
-    tcase_add_loop_test(runs, every_preset_fills_its_canvases, 0, PRESETS);
-    tcase_add_loop_test(runs, a_batch_equals_its_sequences_alone, 0, PRESETS);
-    tcase_add_loop_test(runs, a_captured_step_replays_to_the_end, 0, PRESETS);
-    tcase_add_loop_test(runs, a_cancelled_run_goes_on, 0, PRESETS);
+    tcase_add_loop_test(runs, every_preset_fills_its_canvases, 0, 2 * PRESETS);
+    tcase_add_loop_test(runs, a_batch_equals_its_sequences_alone, 0, 2 * PRESETS);
+    tcase_add_loop_test(runs, a_captured_step_replays_to_the_end, 0, 2 * PRESETS);
+    tcase_add_loop_test(runs, a_cancelled_run_goes_on, 0, 2 * PRESETS);
+    tcase_add_loop_test(runs, a_scale_of_0_is_no_guidance, 0, PRESETS);
     tcase_add_loop_test(runs, lookahead_changes_nothing, 0, 4);
     suite_add_tcase(suite, runs);
     return check_suite_run(suite);

@@ -52,6 +52,7 @@ dllm_test(test_decode_keys LABEL unit SOURCES test_decode_keys.c)
 dllm_test(test_decode_rules LABEL unit SOURCES test_decode_rules.c)
 dllm_test(test_decode_step LABEL unit SOURCES test_decode_step.c decode_world.c)
 dllm_test(test_decode_loop LABEL unit SOURCES test_decode_loop.c decode_world.c)
+dllm_test(test_decode_guidance LABEL unit SOURCES test_decode_guidance.c decode_world.c)
 dllm_test(test_families LABEL unit SOURCES test_families.c)
 
 # The public interface over a fake driver and a fake compiler.

@@ -161,6 +161,28 @@ START_TEST(keys_may_be_sorted)
 }
 END_TEST
 
+static void guide_tokens(decode_world *out)
+{
+    static const int64_t late[] = {WORLD_EOS, 7};
+    out->options.guides = 1;
+    out->options.eos_confidence = DLLM_EOS_PUBLISHED;
+    out->options.late = late;
+    out->options.late_count = 2;
+    out->sequences[0].cfg_scale = 1.5f;
+    out->sequences[2].cfg_scale = 0.5f;
+}
+
+START_TEST(kernels_guide_and_publish_as_the_cpu_does)
+{
+    order = _i ? SIMT_LAST_COME : SIMT_FIRST_COME;
+    make_world(&world, 0);
+    make_world(&other, 0);
+    guide_tokens(&world);
+    guide_tokens(&other);
+    compare_runs();
+}
+END_TEST
+
 START_TEST(large_blocks_take_the_workspace)
 {
     make_world(&world, 1);
@@ -205,6 +227,7 @@ int main(void)
     TCase *runs = tcase_create("runs");
     tcase_add_loop_test(runs, kernels_decode_as_the_cpu_does, 0, 2 * PRESETS);
     tcase_add_loop_test(runs, kernels_filter_as_the_cpu_does, 0, 2);
+    tcase_add_loop_test(runs, kernels_guide_and_publish_as_the_cpu_does, 0, 2);
     tcase_add_test(runs, bad_rows_end_a_sequence_alike);
     tcase_add_test(runs, a_cancel_that_one_team_misses_takes_no_rows_away);
     suite_add_tcase(suite, runs);

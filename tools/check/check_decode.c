@@ -205,14 +205,8 @@ static const struct kind *find_kind(const json_t *from)
 /* What a case asks for that the library does not offer; NULL: nothing. */
 static const char *find_lack(const json_t *from)
 {
-    const json_t *runs = json_object_get(from, "runs");
     const char *rule = json_string_value(json_object_get(json_object_get(from, "common"), "rule"));
     if (rule && strcmp(rule, "dllm_linear") == 0) return "schedule dllm_linear";
-    const json_t *kind = json_object_get(from, "kind");
-    for (size_t i = 0; i < json_array_size(runs); i++)
-        if (strcmp(json_string_value(kind), "loop") == 0 &&
-            field_number(json_array_get(runs, i), "cfg_scale", 0) > 0)
-            return "guidance";
     return NULL;
 }
 

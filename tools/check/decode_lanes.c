@@ -37,6 +37,7 @@ static void read_numbers(dllm_sequence *out, const json_t *run)
     out->edit_threshold = (float)field_number(run, "edit_threshold", (double)out->edit_threshold);
     out->max_post_steps = (int32_t)field_number(run, "max_post_steps", out->max_post_steps);
     out->penalty = (float)field_number(run, "penalty_lambda", (double)out->penalty);
+    out->cfg_scale = (float)field_number(run, "cfg_scale", (double)out->cfg_scale);
     out->filter.temperature =
         (float)field_number(run, "temperature", (double)out->filter.temperature);
 }
@@ -46,6 +47,7 @@ static bool read_options(decode_lanes *out, const json_t *run, dllm_message *why
     static const char *const mask_rules[] = {"suppress", "exclude", "allow", NULL};
     static const char *const scopes[] = {"block", "prefix", NULL};
     static const char *const orders[] = {"low_confidence", "random", NULL};
+    static const char *const roundings[] = {"fp32", "bf16", NULL};
     dllm_decode_options *options = &out->options;
     const bool has_words =
         json_object_get(run, "uniforms") || json_object_get(run, "order_uniforms");
@@ -55,6 +57,8 @@ static bool read_options(decode_lanes *out, const json_t *run, dllm_message *why
     options->head.vocab = options->head.depth = out->vocab;
     options->head.hidden_type = options->head.weight_type = DLLM_FP32;
     options->head.inputs = has_words ? DLLM_IN_NOISE : 0;
+    options->guides = json_object_get(run, "uncond_table") != NULL;
+    if (field_word(run, "cfg_round", roundings) == 1) options->head.cfg_round = DLLM_BF16;
     options->mask_id = (int64_t)field_number(run, "mask_id", -1);
     options->mask_rule = (dllm_mask_rule)field_word(run, "mask_rule", mask_rules);
     options->eligible_prefix = field_word(run, "eligible", scopes);
@@ -170,9 +174,9 @@ void decode_lanes_release(decode_lanes *lanes)
     lanes->count = 0;
 }
 
-const json_t *decode_lane_row(const decode_lane *lane, int forward, int q)
+const json_t *decode_lane_row(const decode_lane *lane, int forward, int copy, int q)
 {
-    const json_t *table = json_object_get(lane->run, "table");
+    const json_t *table = json_object_get(lane->run, copy ? "uncond_table" : "table");
     const json_t *tables = json_object_get(lane->run, "forwards_tables");
     const size_t last = json_array_size(tables) - 1;
     if (tables) table = json_array_get(tables, (size_t)forward < last ? (size_t)forward : last);

@@ -26,7 +26,7 @@ typedef struct decode_lanes {
 bool decode_lanes_read(decode_lanes *out, const json_t *run, dllm_message *why);
 void decode_lanes_release(decode_lanes *lanes);
 
-/** Row q of a lane's logits in forward i; NULL: there is none. */
-const json_t *decode_lane_row(const decode_lane *lane, int forward, int q);
+/** Row q of a lane's logits in forward i, with guidance of copy 0 or 1; NULL: there is none. */
+const json_t *decode_lane_row(const decode_lane *lane, int forward, int copy, int q);
 
 #endif

@@ -30,6 +30,7 @@ typedef struct looping {
     uint32_t *noise, *positions;
     void *workspace;
     lane_forward did[LANES_MAX][FORWARDS_MAX];
+    field_list unconditional; /* canvas of the first sequence, before its first forward */
     dllm_message trunk_message;
 } looping;
 
@@ -63,17 +64,25 @@ static bool note_reads(looping *work, const dllm_trunk_call *call)
     return true;
 }
 
+/* Canvases of each sequence: guidance has two. */
+static int copies_of(const looping *work)
+{
+    return work->lanes.options.guides ? 2 : 1;
+}
+
 static bool write_hidden(looping *work)
 {
     const int length = work->lanes.length, vocab = work->lanes.vocab;
-    const size_t elements = (size_t)work->lanes.count * (size_t)length * (size_t)vocab;
+    const int canvases = work->lanes.count * copies_of(work);
+    const size_t elements = (size_t)canvases * (size_t)length * (size_t)vocab;
     float *rows = calloc(elements, sizeof *rows);
     if (!rows) return DLLM_REFUSE(&work->trunk_message, "out of memory for hidden rows");
-    for (int s = 0; s < work->lanes.count; s++)
+    for (int c = 0; c < canvases; c++)
         for (int q = 0; q < length; q++)
             for (int v = 0; v < vocab; v++) {
-                const json_t *row = decode_lane_row(&work->lanes.lanes[s], work->forward, q);
-                rows[((size_t)s * (size_t)length + (size_t)q) * (size_t)vocab + (size_t)v] =
+                const decode_lane *lane = &work->lanes.lanes[c % work->lanes.count];
+                const json_t *row = decode_lane_row(lane, work->forward, c / work->lanes.count, q);
+                rows[((size_t)c * (size_t)length + (size_t)q) * (size_t)vocab + (size_t)v] =
                     (float)field_value(json_array_get(row, (size_t)v), 0);
             }
     const bool done =
@@ -82,10 +91,27 @@ static bool write_hidden(looping *work)
     return done || DLLM_REFUSE(&work->trunk_message, "%s", work->checker->memory.message);
 }
 
+/* The second canvas of the first forward, of a run that has one sequence. */
+static bool note_unconditional(looping *work, const dllm_trunk_call *call)
+{
+    device_memory *memory = &work->checker->memory;
+    const int count = work->lanes.lanes[0].canvas.count;
+    int64_t ids[FIELD_LIST_MAX];
+    if (call->copies != copies_of(work))
+        return DLLM_REFUSE(&work->trunk_message, "copies are %d", call->copies);
+    if (call->copies == 1 || work->forward > 0) return true;
+    if (!device_read(memory, ids, call->unconditional, (size_t)count * sizeof *ids))
+        return DLLM_REFUSE(&work->trunk_message, "%s", memory->message);
+    work->unconditional.count = count;
+    for (int q = 0; q < count; q++)
+        work->unconditional.values[q] = (double)ids[q];
+    return true;
+}
+
 static int forward(void *user, dllm_trunk_call *call)
 {
     looping *work = user;
-    return note_reads(work, call) && write_hidden(work) ? 0 : 1;
+    return note_reads(work, call) && note_unconditional(work, call) && write_hidden(work) ? 0 : 1;
 }
 
 /* ---- noise -------------------------------------------------------------------------------- */
@@ -187,7 +213,8 @@ static bool make_memory(looping *work, dllm_message *why)
     const size_t vocab = (size_t)work->lanes.vocab;
     bool done = true;
     work->canvas = place(work, rows * sizeof *work->canvas, &done);
-    work->hidden = place(work, rows * vocab * sizeof *work->hidden, &done);
+    work->hidden =
+        place(work, (size_t)copies_of(work) * rows * vocab * sizeof *work->hidden, &done);
     work->weight = place(work, vocab * vocab * sizeof *work->weight, &done);
     work->workspace = place(work, dllm_decode_workspace_bytes(work->decode), &done);
     if (work->lanes.options.head.inputs & DLLM_IN_NOISE) {
@@ -289,6 +316,7 @@ static bool compare(const looping *work, const json_t *expected, dllm_message *w
     dllm_batch_status batch = {.struct_size = sizeof batch};
     if (dllm_decode_read(work->decode, &batch, NULL, 0) != DLLM_OK) return refuse(why);
     return same_ends(work, expected, why) &&
+           field_same(expected, "uncond_canvas_at_start", &work->unconditional, why) &&
            same_lists(work, expected, "selected", offsetof(lane_forward, committed), why) &&
            same_lists(work, expected, "mask_to_token", offsetof(lane_forward, committed), why) &&
            same_lists(work, expected, "token_to_token", offsetof(lane_forward, edited), why) &&

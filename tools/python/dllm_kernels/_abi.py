@@ -109,6 +109,8 @@ DLLM_HIDDEN_GATHERED = 3
 DLLM_MASK_SUPPRESS = 0
 DLLM_MASK_EXCLUDE = 1
 DLLM_MASK_ALLOW = 2
+DLLM_EOS_INTENDED = 0
+DLLM_EOS_PUBLISHED = 1
 DLLM_SCHEDULED_NONE = 0
 DLLM_SCHEDULED_EVEN = 1
 DLLM_SCHEDULED_EVEN_BLOCK = 2
@@ -603,6 +605,10 @@ class dllm_trunk_call(Structure):
         ("rows_max", c_int64),
         ("hidden", c_void_p),
         ("stream", c_void_p),
+        ("copies", c_int32),
+        ("zero", c_int32),
+        ("unconditional", c_void_p),
+        ("unconditional_stride", c_int64),
     ]
 
 
@@ -637,9 +643,11 @@ class dllm_decode_options(Structure):
         ("late", c_void_p),
         ("trace_max", c_int64),
         ("lookahead", c_int32),
-        ("zero", c_int32),
+        ("guides", c_int32),
         ("trunk", dllm_trunk_function),
         ("trunk_user", c_void_p),
+        ("eos_confidence", c_int),
+        ("zero", c_int32),
     ]
 
 
@@ -668,7 +676,7 @@ class dllm_sequence(Structure):
         ("eos", c_void_p),
         ("fill_id", c_int64),
         ("inactive", c_int32),
-        ("zero", c_int32),
+        ("cfg_scale", c_float),
     ]
 
 
