@@ -80,6 +80,9 @@ static const struct {
     {{MODEL, "--preset", "llada21", "--penalty", "1"},
      1,
      "--penalty wants a preset that penalises, llada21 does not"},
+    {{MODEL, "--cfg-scale", "-0.5"}, 1, "--cfg-scale -0.5 is not a number from 0"},
+    {{MODEL, "--cfg-round", "bf16"}, 1, "--cfg-round wants a --cfg-scale above 0"},
+    {{MODEL, "--cfg-scale", "1", "--cfg-round", "fp16"}, 1, "--cfg-round fp16 is none of those"},
     {{MODEL, "--rule", "threshold"},
      1,
      "--rule threshold wants --threshold, preset llada has none"},
@@ -113,7 +116,8 @@ START_TEST(help_has_a_line_for_every_option)
                                           "  --key NAME ",         "  --order-temperature X ",
                                           "  --edit-threshold X ", "  --max-post-steps N ",
                                           "  --penalty X ",        "  --low-threshold X ",
-                                          "  --shifted ",          "  --help "};
+                                          "  --shifted ",          "  --cfg-scale S ",
+                                          "  --cfg-round TYPE ",   "  --help "};
     const char *const arguments[] = {"--help", NULL};
     generate_run(&end, arguments);
     ck_assert_int_eq(end.code, 0);
@@ -131,6 +135,24 @@ START_TEST(report_is_the_last_line)
     ck_assert_msg(strncmp(end.err, begin, strlen(begin)) == 0, "%s", end.err);
     ck_assert_ptr_nonnull(strstr(end.err, "where logits take 128.0 KiB\n"));
     ck_assert_int_eq(strncmp(end.out, "It is", 5), 0);
+}
+END_TEST
+
+/* Two forwards a step, counted once; a scale of 0 is none. */
+START_TEST(guidance_changes_the_text)
+{
+    static const char *const further[][5] = {
+        {"--cfg-scale", "0"}, {"--cfg-scale", "3"}, {"--cfg-scale", "3", "--cfg-round", "bf16"}};
+    static generate_end plain;
+    const char *arguments[12] = {MODEL, "--gen-length", "24", NULL};
+    generate_run(&plain, arguments);
+    ck_assert_int_eq(plain.code, 0);
+    for (int i = 0; further[_i][i]; i++)
+        arguments[6 + i] = further[_i][i];
+    generate_run(&end, arguments);
+    ck_assert_msg(end.code == 0, "%s", end.err);
+    ck_assert_msg((strcmp(end.out, plain.out) == 0) == (_i == 0), "%s", end.out);
+    ck_assert_int_eq(strncmp(end.err, "dllm-generate: 24 steps, ", 25), 0);
 }
 END_TEST
 
@@ -272,6 +294,7 @@ int main(int count, char **arguments)
     tcase_add_loop_test(command, refuses_with_reason, 0, (int)(sizeof refused / sizeof refused[0]));
     tcase_add_test(command, help_has_a_line_for_every_option);
     tcase_add_test(command, report_is_the_last_line);
+    tcase_add_loop_test(command, guidance_changes_the_text, 0, 3);
     tcase_add_loop_test(command, every_preset_ends, 0, PRESETS);
     tcase_add_test(command, trace_has_a_line_for_every_change);
     suite_add_tcase(suite, command);

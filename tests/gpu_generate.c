@@ -23,6 +23,23 @@ START_TEST(golden_run_by_the_librarys_choice)
 }
 END_TEST
 
+/** A guided text is that of the CPU, by every family. */
+START_TEST(guided_run)
+{
+    static generate_end cpu, gpu;
+    const char *arguments[16] = {"--model", GENERATE_AUSTEN, "--prompt", "It is", "--gen-length",
+                                 "24",      "--cfg-scale",   "1.5",      NULL};
+    generate_run(&cpu, arguments);
+    ck_assert_msg(cpu.code == 0, "%s", cpu.err);
+    const char *const further[] = {"--device", "cuda", "--family", families[_i], NULL};
+    for (int i = 0; further[i]; i++)
+        arguments[8 + i] = further[i];
+    generate_run(&gpu, arguments);
+    ck_assert_msg(gpu.code == 0, "%s: %s", families[_i], gpu.err);
+    ck_assert_str_eq(gpu.out, cpu.out);
+}
+END_TEST
+
 int main(void)
 {
     char reason[256];
@@ -35,6 +52,7 @@ int main(void)
     tcase_add_loop_test(golden, golden_run, 0,
                         (int)(sizeof families / sizeof families[0]) * GENERATE_GOLDEN_RUNS);
     tcase_add_loop_test(golden, golden_run_by_the_librarys_choice, 0, 2);
+    tcase_add_loop_test(golden, guided_run, 0, (int)(sizeof families / sizeof families[0]));
     suite_add_tcase(suite, golden);
     return check_suite_run(suite);
 }

@@ -67,8 +67,18 @@ static dllm_status create(const tiny_model *tiny, const dllm_decoder_options *op
 
 /* ---- the plain loop ----------------------------------------------------------------------- */
 
-/* Token of a hidden row, and its probability among all ids but the mask. */
-static int32_t take_row(const float *row, double *confidence)
+static double scale; /* of guidance */
+
+static double product(const float *row, const float *weight)
+{
+    double sum = 0.0;
+    for (int i = 0; i < TINY_HIDDEN; i++)
+        sum += (double)row[i] * (double)weight[i];
+    return sum;
+}
+
+/* Token of a hidden row that another guides, and its probability among all ids but the mask. */
+static int32_t take_row(const float *row, const float *unconditional, double *confidence)
 {
     double logits[TINY_VOCAB] = {0.0}, sum = 0.0;
     int32_t best = -1;
@@ -76,8 +86,8 @@ static int32_t take_row(const float *row, double *confidence)
         float weight[TINY_HIDDEN];
         if (v == model->config.mask_id) continue;
         dllm_tensor_to_fp32(weight, model->head, (int64_t)v * TINY_HIDDEN, TINY_HIDDEN);
-        for (int i = 0; i < TINY_HIDDEN; i++)
-            logits[v] += (double)row[i] * (double)weight[i];
+        const double apart = product(row, weight) - product(unconditional, weight);
+        logits[v] = product(unconditional, weight) + (scale + 1) * apart;
         if (best < 0 || logits[v] > logits[best]) best = v;
     }
     for (int v = 0; v < TINY_VOCAB; v++)
@@ -89,12 +99,18 @@ static int32_t take_row(const float *row, double *confidence)
 /* A block's masked positions as they stand: tokens and probabilities; returns how many. */
 static int take_block(int low, int32_t *token, double *confidence)
 {
-    const float *hidden = dllm_trunk_forward(trunk, plain, LENGTH);
+    static float hidden[LENGTH * TINY_HIDDEN];
+    int32_t masked[LENGTH];
     int masks = 0;
+    memcpy(hidden, dllm_trunk_forward(trunk, plain, LENGTH), sizeof hidden);
+    for (int q = 0; q < LENGTH; q++)
+        masked[q] = q < PROMPT ? (int32_t)model->config.mask_id : plain[q];
+    const float *unconditional = dllm_trunk_forward(trunk, masked, LENGTH);
     for (int q = low; q < low + BLOCK; q++) {
         confidence[q] = -1;
         if (plain[q] != model->config.mask_id) continue;
-        token[q] = take_row(hidden + (size_t)q * TINY_HIDDEN, &confidence[q]);
+        token[q] = take_row(hidden + (size_t)q * TINY_HIDDEN,
+                            unconditional + (size_t)q * TINY_HIDDEN, &confidence[q]);
         masks++;
     }
     return masks;
@@ -157,7 +173,7 @@ static void ck_assert_report(int forwards)
     dllm_decoder_read_report(decoder, &report);
     ck_assert_int_eq(report.steps, forwards);
     ck_assert_str_eq(report.family, "cpu");
-    ck_assert_uint_eq(report.logits_bytes, sizeof(float[BLOCK][TINY_VOCAB]));
+    ck_assert_uint_eq(report.logits_bytes, sizeof(float[BLOCK][TINY_VOCAB]) * (scale > 0 ? 2 : 1));
 }
 
 /* A record for each commit and each step. */
@@ -183,6 +199,18 @@ START_TEST(llada_as_a_plain_loop_does)
     const dllm_decoder_options options = options_of("llada");
     ck_assert_msg(create(&models[_i], &options) == DLLM_OK, "%s", message.text);
     check_run(decode_llada());
+}
+END_TEST
+
+START_TEST(guided_as_a_plain_loop_does)
+{
+    dllm_decoder_options options = options_of("llada");
+    scale = 1.5;
+    options.decode.guides = 1;
+    options.sequence.cfg_scale = (float)scale;
+    ck_assert_msg(create(&models[_i], &options) == DLLM_OK, "%s", message.text);
+    check_run(decode_llada());
+    scale = 0;
 }
 END_TEST
 
@@ -212,6 +240,7 @@ int main(void)
     TCase *runs = tcase_create("runs");
     tcase_add_checked_fixture(runs, set_up, tear_down);
     tcase_add_loop_test(runs, llada_as_a_plain_loop_does, 0, count);
+    tcase_add_loop_test(runs, guided_as_a_plain_loop_does, 0, count);
     tcase_add_loop_test(runs, threshold_as_a_plain_loop_does, 0, count);
     tcase_add_test(runs, passes_on_an_unknown_family);
     suite_add_tcase(suite, runs);

@@ -15,19 +15,21 @@ struct dllm_decoder {
     dllm_decoder_options options;
     int64_t length;
     int64_t rows_max;
+    int copies;      /* 2 with guidance: rows of the second canvas lie behind rows_max others */
     int64_t depth;   /* of the product the library sees */
     int64_t addends; /* of a weight in the split form, 0: hidden and weight as they are */
     size_t row_bytes;
     dllm_decode *decode;
     dllm_trunk *trunk;
     device_memory memory;
-    int32_t *ids;      /* (length) on the host */
-    int32_t *position; /* (rows_max) on the host */
-    void *rows;        /* (rows_max, depth) gathered, on the host */
+    int32_t *ids;           /* (length) on the host */
+    int32_t *unconditional; /* (length) on the host: the second canvas */
+    int32_t *position;      /* (rows_max) on the host */
+    void *rows;             /* (rows_max, depth) gathered, on the host, for each copy in turn */
     dllm_trace_record *trace;
     /* on the device */
     int32_t *canvas;
-    void *hidden; /* (rows_max, depth) */
+    void *hidden; /* (copies, rows_max, depth) */
     void *weight; /* NULL where the mapped file is used */
     void *workspace;
     size_t workspace_bytes;
@@ -54,14 +56,16 @@ static double now_ms(void)
 
 /* ---- trunk -------------------------------------------------------------------------------- */
 
-/* Canvas and listed positions to the host; *rows of them. */
+/* Canvases and listed positions to the host; *rows of them. */
 static bool fetch_step(dllm_decoder *decoder, const dllm_trunk_call *call, int64_t *rows)
 {
     device_memory *memory = &decoder->memory;
+    const size_t canvas_bytes = (size_t)decoder->length * sizeof *decoder->ids;
     return device_wait(memory, call->stream) &&
            device_read(memory, rows, call->rows, sizeof *rows) &&
-           device_read(memory, decoder->ids, call->canvas,
-                       (size_t)decoder->length * sizeof *decoder->ids) &&
+           device_read(memory, decoder->ids, call->canvas, canvas_bytes) &&
+           (call->copies == 1 ||
+            device_read(memory, decoder->unconditional, call->unconditional, canvas_bytes)) &&
            device_read(memory, decoder->position, call->row_position,
                        (size_t)*rows * sizeof *decoder->position);
 }
@@ -81,6 +85,16 @@ static void gather_rows(dllm_decoder *decoder, const float *hidden, int64_t coun
     }
 }
 
+/* Hidden rows of the listed positions of a canvas to the device. */
+static bool send_rows(dllm_decoder *decoder, int copy, int64_t count)
+{
+    const int32_t *ids = copy ? decoder->unconditional : decoder->ids;
+    char *place = (char *)decoder->hidden + (size_t)(copy * decoder->rows_max) * decoder->row_bytes;
+    if (count == 0) return true;
+    gather_rows(decoder, dllm_trunk_forward(decoder->trunk, ids, decoder->length), count);
+    return device_write(&decoder->memory, place, decoder->rows, (size_t)count * decoder->row_bytes);
+}
+
 static int forward(void *user, dllm_trunk_call *call)
 {
     dllm_decoder *decoder = user;
@@ -90,13 +104,10 @@ static int forward(void *user, dllm_trunk_call *call)
     if (decoder->begun_ms > 0) decoder->report.ms += now_ms() - decoder->begun_ms;
     if (decoder->options.show)
         decoder->options.show(decoder->options.user, decoder->ids, decoder->length);
-    if (rows > 0)
-        gather_rows(decoder, dllm_trunk_forward(decoder->trunk, decoder->ids, decoder->length),
-                    rows);
     decoder->report.rows += rows;
-    if (!device_write(&decoder->memory, decoder->hidden, decoder->rows,
-                      (size_t)rows * decoder->row_bytes))
-        return dllm_message_set(&decoder->message, "%s", decoder->memory.message), 1;
+    for (int copy = 0; copy < decoder->copies; copy++)
+        if (!send_rows(decoder, copy, rows))
+            return dllm_message_set(&decoder->message, "%s", decoder->memory.message), 1;
     decoder->begun_ms = now_ms();
     return 0;
 }
@@ -135,6 +146,7 @@ static void fill_options(dllm_decoder *decoder)
     decode->trunk = forward;
     decode->trunk_user = decoder;
     decoder->rows_max = decode->eligible_prefix ? decoder->length : block;
+    decoder->copies = decode->guides ? 2 : 1;
 }
 
 /** Asks for the pair of types as it is, and if that is refused for the split form. */
@@ -164,15 +176,17 @@ static bool allocate_all(dllm_decoder *decoder)
     decoder->report.workspace_bytes =
         decoder->workspace_bytes -
         (size_t)decoder->options.decode.trace_max * sizeof(dllm_trace_record);
-    decoder->report.logits_bytes = rows * (size_t)decoder->model->config.vocab * sizeof(float);
+    const size_t hidden = (size_t)decoder->copies * rows;
+    decoder->report.logits_bytes = hidden * (size_t)decoder->model->config.vocab * sizeof(float);
     decoder->ids = calloc(length, sizeof *decoder->ids);
+    decoder->unconditional = calloc(length, sizeof *decoder->unconditional);
     decoder->position = calloc(rows, sizeof *decoder->position);
     decoder->rows = malloc(rows * decoder->row_bytes);
     decoder->canvas = device_allocate(memory, length * sizeof *decoder->canvas);
-    decoder->hidden = device_allocate(memory, rows * decoder->row_bytes);
+    decoder->hidden = device_allocate(memory, hidden * decoder->row_bytes);
     decoder->workspace = device_allocate(memory, decoder->workspace_bytes);
-    return decoder->ids && decoder->position && decoder->rows && decoder->canvas &&
-           decoder->hidden && decoder->workspace;
+    return decoder->ids && decoder->unconditional && decoder->position && decoder->rows &&
+           decoder->canvas && decoder->hidden && decoder->workspace;
 }
 
 /** Splits the whole weight on the host, then copies it to the device. */
@@ -262,6 +276,7 @@ void dllm_decoder_destroy(dllm_decoder *decoder)
     device_close(&decoder->memory);
     dllm_trunk_destroy(decoder->trunk);
     free(decoder->ids);
+    free(decoder->unconditional);
     free(decoder->position);
     free(decoder->rows);
     free(decoder->trace);

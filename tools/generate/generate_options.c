@@ -64,6 +64,11 @@ const char dllm_generate_help[] =
     "  --seed N            of the draw (default 0)\n"
     "  --top-k N           draw among the N likeliest, in presets that filter\n"
     "  --top-p X           draw among the likeliest that hold X together\n"
+    "  --cfg-scale S       guidance: the logits are taken away S times as far from those of a "
+    "text\n"
+    "                      whose prompt is masked; two forwards a step (default 0: none)\n"
+    "  --cfg-round TYPE    fp32, or bf16: each operation of guidance rounds, as in published runs\n"
+    "                      (default fp32)\n"
     "  --eos RULE          when the model's end of sequence ends the text: never, gap_closed,\n"
     "                      after_block, fill or step (default: the preset's)\n"
     "  --trace FILE        write every change, a JSON object a line: step, position, old and new\n"
@@ -80,12 +85,12 @@ const char dllm_generate_help[] =
 enum { OPTION_MODEL = 1, OPTION_PROMPT, OPTION_GEN, OPTION_BLOCK, OPTION_STEPS };
 enum { OPTION_DEVICE = 16, OPTION_FAMILY, OPTION_THREADS, OPTION_IDS, OPTION_HELP };
 enum { OPTION_PRESET = 32, OPTION_RULE, OPTION_EOS, OPTION_TRACE, OPTION_SEED, OPTION_TOP_K };
-enum { OPTION_KEY = 40, OPTION_POST_STEPS, OPTION_SHIFTED };
+enum { OPTION_KEY = 40, OPTION_POST_STEPS, OPTION_SHIFTED, OPTION_CFG_ROUND };
 /* those of request.numbers, in its order */
 enum { OPTION_THRESHOLD = 48, OPTION_FACTOR, OPTION_GAMMA, OPTION_TEMPERATURE, OPTION_TOP_P };
 enum { OPTION_ORDER_TEMPERATURE = OPTION_TOP_P + 1, OPTION_EDIT_THRESHOLD, OPTION_PENALTY };
-enum { OPTION_LOW_THRESHOLD = OPTION_PENALTY + 1 };
-enum { NUMBERS = OPTION_LOW_THRESHOLD + 1 - OPTION_THRESHOLD };
+enum { OPTION_LOW_THRESHOLD = OPTION_PENALTY + 1, OPTION_CFG_SCALE };
+enum { NUMBERS = OPTION_CFG_SCALE + 1 - OPTION_THRESHOLD };
 
 #define NUMBER_OF(option) ((option)-OPTION_THRESHOLD)
 
@@ -111,6 +116,8 @@ static const struct option table[] = {
     {"seed", required_argument, NULL, OPTION_SEED},
     {"top-k", required_argument, NULL, OPTION_TOP_K},
     {"top-p", required_argument, NULL, OPTION_TOP_P},
+    {"cfg-scale", required_argument, NULL, OPTION_CFG_SCALE},
+    {"cfg-round", required_argument, NULL, OPTION_CFG_ROUND},
     {"eos", required_argument, NULL, OPTION_EOS},
     {"trace", required_argument, NULL, OPTION_TRACE},
     {"device", required_argument, NULL, OPTION_DEVICE},
@@ -127,6 +134,7 @@ typedef struct request {
     const char *rule; /* NULL: the preset's; so are numbers that are NaN or 0 */
     const char *key;
     const char *eos;
+    const char *cfg_round;
     int64_t gen_length, block_length, steps; /* 0: not said */
     int64_t seed, top_k, post_steps;
     bool shifted;
@@ -178,9 +186,9 @@ static bool read_real(float *out, const char *name, const char *text, dllm_messa
 static bool take_rule(dllm_generate_options *out, request *asked, int option, char *value,
                       dllm_message *message)
 {
-    static const char *const names[NUMBERS] = {"threshold",      "factor",  "gamma",
-                                               "temperature",    "top-p",   "order-temperature",
-                                               "edit-threshold", "penalty", "low-threshold"};
+    static const char *const names[NUMBERS] = {
+        "threshold",         "factor",         "gamma",   "temperature",   "top-p",
+        "order-temperature", "edit-threshold", "penalty", "low-threshold", "cfg-scale"};
     switch (option) {
     case OPTION_PRESET:
         asked->preset = value;
@@ -196,6 +204,9 @@ static bool take_rule(dllm_generate_options *out, request *asked, int option, ch
         return true;
     case OPTION_SHIFTED:
         asked->shifted = true;
+        return true;
+    case OPTION_CFG_ROUND:
+        asked->cfg_round = value;
         return true;
     case OPTION_TRACE:
         out->trace = value;
@@ -329,12 +340,16 @@ static bool check_uses(const dllm_generate_options *out, const request *asked,
 static bool apply_numbers(dllm_generate_options *out, const request *asked, dllm_message *message)
 {
     dllm_sequence *sequence = &out->sequence;
-    float *const places[NUMBERS] = {
-        &sequence->selection.threshold,    &sequence->selection.factor,
-        &sequence->selection.gamma,        &sequence->filter.temperature,
-        &sequence->filter.top_p,           &sequence->order_temperature,
-        &sequence->edit_threshold,         &sequence->penalty,
-        &sequence->selection.low_threshold};
+    float *const places[NUMBERS] = {&sequence->selection.threshold,
+                                    &sequence->selection.factor,
+                                    &sequence->selection.gamma,
+                                    &sequence->filter.temperature,
+                                    &sequence->filter.top_p,
+                                    &sequence->order_temperature,
+                                    &sequence->edit_threshold,
+                                    &sequence->penalty,
+                                    &sequence->selection.low_threshold,
+                                    &sequence->cfg_scale};
     if (!check_uses(out, asked, message)) return false;
     for (size_t i = 0; i < NUMBERS; i++)
         if (!isnan(asked->numbers[i])) *places[i] = asked->numbers[i];
@@ -343,6 +358,18 @@ static bool apply_numbers(dllm_generate_options *out, const request *asked, dllm
     sequence->seed = (uint64_t)asked->seed;
     out->decode.draws = sequence->filter.temperature > 0;
     if (sequence->filter.top_k > 0 || sequence->filter.top_p < 1) out->decode.head.candidates = 64;
+    return true;
+}
+
+static bool apply_guidance(dllm_generate_options *out, const request *asked, dllm_message *message)
+{
+    static const char *const roundings[] = {"fp32", "bf16", NULL};
+    int rounding = 0;
+    out->decode.guides = out->sequence.cfg_scale > 0;
+    if (!asked->cfg_round) return true;
+    if (!out->decode.guides) return DLLM_REFUSE(message, "--cfg-round wants a --cfg-scale above 0");
+    if (!find_word(&rounding, "cfg-round", asked->cfg_round, roundings, message)) return false;
+    out->decode.head.cfg_round = rounding ? DLLM_BF16 : DLLM_TYPE_NONE;
     return true;
 }
 
@@ -386,7 +413,7 @@ static bool apply(dllm_generate_options *out, const request *asked, dllm_message
     if (!apply_rule(out, asked, message) || !apply_key(out, asked, message)) return false;
     if (asked->eos && !find_word(&eos, "eos", asked->eos, rules, message)) return false;
     if (asked->eos) out->sequence.eos_rule = (dllm_eos_rule)eos;
-    if (!apply_numbers(out, asked, message)) return false;
+    if (!apply_numbers(out, asked, message) || !apply_guidance(out, asked, message)) return false;
     apply_lengths(out, asked);
     return true;
 }
