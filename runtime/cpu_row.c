@@ -67,7 +67,8 @@ static void read_unconditional(dllm_cpu_row *row, const dllm_problem *problem,
     row->unconditional = row->source + call->source_rows * call->hidden_stride *
                                            dllm__type_bytes(problem->hidden_type);
     row->guidance = read_guidance(problem, call, row->number);
-    if (problem->inputs & DLLM_IN_CFG_SCALE && !isfinite(call->cfg_scale[row->number]))
+    if (problem->inputs & DLLM_IN_CFG_SCALE && problem->outputs & DLLM_OUT_FLAGS &&
+        !isfinite(call->cfg_scale[row->number]))
         row->bits |= DLLM_STATE_PARAM;
 }
 

@@ -310,9 +310,12 @@ void dllm__sampler_spec(dllm_kernel_spec *out, const dllm_problem *problem, dllm
     *out = (dllm_kernel_spec){.file = "sampler_stream.cu", .entry = "sampler_stream"};
     dllm__kernel_define(out, "DLLM_LOGITS_TYPE", logits_type);
     dllm__define_request(out, problem);
-    /* lists hold what a warp may add in one fold: 256 columns, one packet a lane */
+    /* lists hold what a warp may add in one fold: 256 columns, one packet a lane; of guided rows half the
+       packets are those of the other row */
     if (dllm__statistics(problem) & DLLM_STATISTIC_CANDIDATES)
         dllm__kernel_define(out, "DLLM_PACKETS", 1);
+    else if (problem->is_guided)
+        dllm__kernel_define(out, "DLLM_PACKETS", 2);
 }
 
 dllm_list_shape dllm__sampler_lists(const dllm_choice *choice)

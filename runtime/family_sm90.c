@@ -126,10 +126,14 @@ static dllm_status legal_operands(const dllm_problem *problem)
     return DLLM_OK;
 }
 
-/* Lists of candidates are kept by tiles of 64 rows alone: lanes of more have no registers for them. */
-static bool is_listed(const dllm_problem *problem)
+/* Lists of candidates are kept by tiles of 64 rows alone, and so are draws of guided rows behind a softcap:
+   lanes of more have no registers for them. */
+static bool is_small(const dllm_problem *problem)
 {
-    return dllm__statistics(problem) & DLLM_STATISTIC_CANDIDATES;
+    const uint32_t statistics = dllm__statistics(problem);
+    const bool drawn = statistics & DLLM_STATISTIC_GUMBEL;
+    return statistics & DLLM_STATISTIC_CANDIDATES ||
+           (drawn && problem->is_guided && problem->softcap != 0);
 }
 
 /* Widest tile: in lanes of more rows a draw, or a transform, leaves no registers for accumulators of
@@ -142,7 +146,7 @@ static int vocab_most(const dllm_problem *problem, int tile_rows)
     const bool folds_more =
         dllm__statistics(problem) & DLLM_STATISTIC_GUMBEL || dllm__transforms(problem) & ~of_rows;
     if (tile_rows <= 64) return INT32_MAX;
-    if (is_listed(problem)) return 0;
+    if (is_small(problem)) return 0;
     return folds_more ? NARROW_VOCAB : INT32_MAX;
 }
 
@@ -210,7 +214,7 @@ static void choose_splits(const dllm_problem *problem, const dllm_device *device
 static void propose(const dllm_problem *problem, const dllm_device *device, dllm_choice *choice)
 {
     const struct tile *tile = tiles;
-    while (tile->rows_max < lines_max(problem) && !is_listed(problem))
+    while (tile->rows_max < lines_max(problem) && !is_small(problem))
         tile++;
     choice->tile_rows = tile->rows;
     choice->tile_vocab = (int)smaller(tile->vocab, vocab_most(problem, tile->rows));

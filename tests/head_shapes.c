@@ -2,7 +2,7 @@
  * head_shapes.c - every head of the table at random row counts: each family against cuBLAS
  *
  * Round 0 takes a head's own shape in one block, round 1 a ragged vocabulary, padded rows and masked
- * columns, round 2 the same in fp16 with a row index.
+ * columns, round 2 the same in fp16 with a row index, round 3 that with guidance.
  */
 #include "head_shapes.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 3, HEADS_MAX = 64, ROWS_MAX = 1100, SOURCE_ROWS = 700, OUTPUTS = 5 };
+enum { ROUNDS = 4, HEADS_MAX = 64, ROWS_MAX = 1100, SOURCE_ROWS = 700, OUTPUTS = 5 };
 /* A prime: no two rows of an operand begin at the same element, and none repeats another. */
 enum { PERIOD = 8388617 };
 
@@ -32,6 +32,7 @@ typedef struct shape {
     int64_t rows, vocab, depth, valid_vocab, vocab_offset;
     int64_t source_rows; /* 0: no row index */
     int64_t hidden_stride, weight_stride;
+    int copies; /* of hidden rows */
 } shape;
 
 /* Outputs of a run on the host: argmax, max, lse, confidence, flags. */
@@ -70,6 +71,7 @@ static shape make_shape(int index)
     const int64_t tiles = between(&state, 1, 1024 / tile);
     shape made = {.set = set->set,
                   .type = round == 2 ? DLLM_FP16 : set->weight_type,
+                  .copies = round == 3 ? 2 : 1,
                   .rows = tile * tiles + between(&state, -1, 1),
                   .vocab = set->vocab,
                   .depth = set->depth,
@@ -79,7 +81,7 @@ static shape make_shape(int index)
         made.valid_vocab = made.vocab - between(&state, 0, 1) * between(&state, 0, 300);
         made.vocab_offset = between(&state, 0, 1 << 20);
     }
-    if (round == 2) made.source_rows = SOURCE_ROWS;
+    if (round >= 2) made.source_rows = SOURCE_ROWS;
     made.hidden_stride = made.depth + (round > 0 ? 8 * between(&state, 0, 2) : 0);
     made.weight_stride = made.depth + (round > 0 ? 8 * between(&state, 0, 2) : 0);
     return made;
@@ -93,7 +95,7 @@ static size_t weight_elements(const shape *one)
 static size_t hidden_elements(const shape *one)
 {
     const int64_t rows = one->source_rows ? one->source_rows : one->rows;
-    return (size_t)(rows * one->hidden_stride);
+    return (size_t)(one->copies * rows * one->hidden_stride);
 }
 
 /* -2 .. 2 in units of 1/8: a product counts in 1/64, a sum of 12,288 of them below 2^24 units. */
@@ -172,6 +174,7 @@ static dllm_status prepare(dllm_plan **plan, const shape *one, const char *famil
     options.outputs =
         DLLM_OUT_ARGMAX | DLLM_OUT_MAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS;
     options.family = family;
+    options.cfg_scale = one->copies > 1 ? 1.0f : 0.0f; /* u + 2(c - u) stays exact */
     return dllm_head_prepare(plan, opened.context, &options);
 }
 

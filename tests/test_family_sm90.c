@@ -21,6 +21,7 @@ static struct {
     int count;
     const char *entries[LAUNCHES_MAX];
     const int64_t *rows_device[LAUNCHES_MAX];
+    unsigned grids[LAUNCHES_MAX];
     fake_launch_record head;
     dllm_sm90_params params;
 } seen;
@@ -31,6 +32,7 @@ static void note_launch(void *user, const fake_launch_record *launch)
     const void *params = launch->parameters[0];
     const int64_t **rows_device = &seen.rows_device[seen.count];
     ck_assert_int_lt(seen.count, LAUNCHES_MAX);
+    seen.grids[seen.count] = launch->grid[0];
     seen.entries[seen.count++] = launch->entry;
     if (strcmp(launch->entry, "gather") == 0)
         *rows_device = ((const dllm_gather_params *)params)->rows_device;
@@ -216,6 +218,33 @@ START_TEST(gathered_rows_are_packed_behind_the_states)
 }
 END_TEST
 
+/* Two lines a row, in groups of 16: in the packed copy, in the map, in stages and units. */
+START_TEST(guided_rows_are_packed_as_lines)
+{
+    static const float scales[1];
+    const int64_t rows = row_counts[_i], lines = (rows + 7) / 8 * 16;
+    make_plan(rows, DLLM_IN_CFG_SCALE);
+    dllm_row_call call = call_of(rows);
+    call.cfg_scale = scales;
+    run(&call);
+    const dllm_choice *choice = &plan.entries[0].choice;
+    const fake_tensor hidden = fake_driver_tensor(&seen.params.hidden);
+    const int64_t units = (lines + choice->tile_rows - 1) / choice->tile_rows * choice->splits;
+    ck_assert_int_eq(seen.count, 3);
+    ck_assert_str_eq(seen.entries[0], "gather");
+    ck_assert_uint_eq(seen.grids[0], (unsigned)lines);
+    ck_assert_uint_eq(hidden.rows, (uint64_t)lines);
+    ck_assert_int_eq(seen.params.rows, rows);
+    ck_assert_int_eq(seen.params.hidden_rows % 16, 0);
+    ck_assert_uint_eq(seen.grids[1], (unsigned)(units < MULTIPROCESSORS ? units : MULTIPROCESSORS));
+    ck_assert_uint_eq(seen.grids[2], (unsigned)(rows + 3) / 4);
+    ck_assert_ptr_eq(seen.params.guidance.scales, scales);
+    ck_assert_uint_ge(dllm__family_sm90.workspace_bytes(&plan.problem, choice),
+                      (size_t)lines * DEPTH * 2 +
+                          (size_t)(choice->splits * rows) * sizeof(dllm_row_state));
+}
+END_TEST
+
 START_TEST(every_kernel_has_the_row_count_of_the_device)
 {
     static const int32_t index[3] = {2, 0, 1};
@@ -270,6 +299,7 @@ int main(void)
     tcase_add_test(group, maps_are_those_of_the_operands);
     tcase_add_test(group, fewer_rows_make_smaller_boxes);
     tcase_add_test(group, gathered_rows_are_packed_behind_the_states);
+    tcase_add_loop_test(group, guided_rows_are_packed_as_lines, 0, ROW_COUNTS);
     tcase_add_test(group, every_kernel_has_the_row_count_of_the_device);
     tcase_add_test(group, combine_hides_its_launch_behind_the_head);
     tcase_add_test(group, other_devices_and_types_are_refused);
