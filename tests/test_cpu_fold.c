@@ -238,6 +238,7 @@ static const struct {
     float c, u, scale, fp32, bf16;
 } guided[] = {
     {2, 1, 0.5f, 2.5f, 2.5f},
+    {0.00390625f, 1.5859375f, 1.5f, -2.369140625f, -2.34375f}, /* by each of the roundings */
     {13.375f, 1.0078125f, 1.5f, 31.92578125f, 32},
     {13.4375f, 1, 1.5f, 32.09375f, 32},
     {-INFINITY, 1, 1, -INFINITY, -INFINITY},

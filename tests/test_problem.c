@@ -639,6 +639,34 @@ START_TEST(the_stride_of_a_single_row_is_made_whole)
 }
 END_TEST
 
+/* A guided row is followed by its unconditional one: its stride is the caller's, and has to fit. */
+START_TEST(guided_rows_come_with_scales_and_a_second_row)
+{
+    dllm_head_options options = head_options();
+    dllm_head_buffers buffers = head_buffers();
+    dllm_problem problem;
+    dllm_row_call call;
+    options.inputs = DLLM_IN_CFG_SCALE;
+    buffers.target = NULL;
+    buffers.rows = 1;
+    ck_assert_int_eq(dllm__head_problem(&problem, &options), DLLM_OK);
+    ck_assert_int_eq(dllm__head_call(&call, &problem, WORKSPACE, &buffers), DLLM_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(dllm_last_error(), "cfg_scale is NULL"));
+    buffers.cfg_scale = floats;
+    buffers.hidden_stride = 67;
+    ck_assert_int_eq(dllm__head_call(&call, &problem, WORKSPACE, &buffers), DLLM_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(dllm_last_error(), "does not keep the 16"));
+    buffers.hidden_stride = 72;
+    ck_assert_int_eq(dllm__head_call(&call, &problem, WORKSPACE, &buffers), DLLM_OK);
+    ck_assert_int_eq(call.hidden_stride, 72);
+    options.inputs = 0;
+    options.cfg_scale = 0.5f;
+    ck_assert_int_eq(dllm__head_problem(&problem, &options), DLLM_OK);
+    ck_assert_int_eq(dllm__head_call(&call, &problem, WORKSPACE, &buffers), DLLM_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(dllm_last_error(), "cfg_scale is given"));
+}
+END_TEST
+
 START_TEST(takes_no_rows_with_null_pointers)
 {
     const dllm_problem problem = head_problem();
@@ -670,6 +698,7 @@ int main(void)
     TCase *buffers = tcase_create("buffers");
     tcase_add_test(buffers, fills_strides_and_passes_buffers_on);
     tcase_add_test(buffers, the_stride_of_a_single_row_is_made_whole);
+    tcase_add_test(buffers, guided_rows_come_with_scales_and_a_second_row);
     tcase_add_test(buffers, takes_no_rows_with_null_pointers);
     tcase_add_loop_test(buffers, refuses_bad_buffers, 0,
                         (int)(sizeof buffer_cases / sizeof buffer_cases[0]));
