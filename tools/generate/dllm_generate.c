@@ -213,7 +213,7 @@ int main(int count, char **arguments)
         (void)fprintf(stderr, "dllm-generate: %s; see --help\n", work.message.text);
         return EXIT_USAGE;
     }
-    if (work.options.help) return fputs(dllm_generate_help, stdout) < 0 ? EXIT_FAILED : EXIT_DONE;
+    if (work.options.help) return dllm_generate_help(stdout) ? EXIT_DONE : EXIT_FAILED;
     const int code = run(&work);
     if (code != EXIT_DONE) (void)fprintf(stderr, "dllm-generate: %s\n", work.message.text);
     if (work.trace) (void)fclose(work.trace);

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char dllm_generate_help[] =
+/* In two: a compiler need not take a string of more than 4,095 characters. */
+static const char help_begin[] =
     "usage: dllm-generate --model DIR --prompt TEXT [options]\n"
     "\n"
     "Continues a text with a masked-diffusion language model. The trunk runs on the CPU in fp32;\n"
@@ -59,16 +60,16 @@ const char dllm_generate_help[] =
     "  --max-post-steps N  forwards of a block without masks\n"
     "  --penalty X         taken off the logit of the id one position before (sglang_joint)\n"
     "  --shifted           read a position from the hidden row before it, as models of Dream's "
-    "kind\n"
+    "kind\n";
+
+static const char help_end[] =
     "  --temperature T     of the draw; 0 takes the likeliest token (default: the preset's)\n"
     "  --seed N            of the draw (default 0)\n"
     "  --top-k N           draw among the N likeliest, in presets that filter\n"
     "  --top-p X           draw among the likeliest that hold X together\n"
-    "  --cfg-scale S       guidance: the logits are taken away S times as far from those of a "
-    "text\n"
-    "                      whose prompt is masked; two forwards a step (default 0: none)\n"
-    "  --cfg-round TYPE    fp32, or bf16: each operation of guidance rounds, as in published runs\n"
-    "                      (default fp32)\n"
+    "  --cfg-scale S       guidance: take logits S times as far away from those under a masked\n"
+    "                      prompt; two forwards a step (default 0: none)\n"
+    "  --cfg-round TYPE    fp32, or bf16: guidance rounds as in published runs (default fp32)\n"
     "  --eos RULE          when the model's end of sequence ends the text: never, gap_closed,\n"
     "                      after_block, fill or step (default: the preset's)\n"
     "  --trace FILE        write every change, a JSON object a line: step, position, old and new\n"
@@ -81,6 +82,11 @@ const char dllm_generate_help[] =
     "\n"
     "exit: 0 done, 1 usage or a model that cannot be read, 2 failed while running,\n"
     "      3 no such device\n";
+
+bool dllm_generate_help(FILE *to)
+{
+    return fputs(help_begin, to) >= 0 && fputs(help_end, to) >= 0;
+}
 
 enum { OPTION_MODEL = 1, OPTION_PROMPT, OPTION_GEN, OPTION_BLOCK, OPTION_STEPS };
 enum { OPTION_DEVICE = 16, OPTION_FAMILY, OPTION_THREADS, OPTION_IDS, OPTION_HELP };

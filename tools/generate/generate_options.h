@@ -8,6 +8,7 @@
 #include "message.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 typedef struct dllm_generate_options {
     const char *model;
@@ -22,8 +23,8 @@ typedef struct dllm_generate_options {
     dllm_sequence sequence; /* without prompt */
 } dllm_generate_options;
 
-/** What --help prints. */
-extern const char dllm_generate_help[];
+/** Prints what --help says; false if it cannot be written. */
+bool dllm_generate_help(FILE *to);
 
 /**
  * Reads the command line; with --help nothing else counts. False with a message that names the
