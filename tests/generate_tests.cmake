@@ -13,8 +13,8 @@ if(DLLM_TOOLS)
     LIBRARIES ${parts})
   dllm_test(e2e_generate LABEL e2e TIMEOUT 600 SOURCES e2e_generate.c generate_run.c
     LIBRARIES ${parts})
-  dllm_test(gpu_generate LABEL gpu TIMEOUT 900 SOURCES gpu_generate.c generate_run.c
-    LIBRARIES ${parts})
+  dllm_test(gpu_generate LABEL gpu TIMEOUT 600 EACH naive tiled mma sm90 gemm_chunk
+    SOURCES gpu_generate.c generate_run.c LIBRARIES ${parts})
   add_dependencies(e2e_generate dllm-generate)
   add_dependencies(gpu_generate dllm-generate dllm-jit)
   if(DLLM_SANITIZE)
