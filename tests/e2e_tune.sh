@@ -126,6 +126,12 @@ last_line "$number kernels, $number to compile, 0 already cached"
 [ "${number:-0}" -gt 0 ] || complain 'it lists no kernel'
 [ -e "$DLLM_CACHE_DIR" ] && complain 'a dry run made a cache folder'
 
+# timeout sends SIGTERM to the process and then to its group: kernels in hand are finished all the same
+check 'ended by a job' 130 timeout --preserve-status 1 $prebuild --jobs 2
+has err 'interrupted'
+for inner in lock tmp; do
+    [ -z "$(ls "$DLLM_CACHE_DIR/v1/$inner")" ] || complain "a kernel in hand was lost: $inner is not empty"
+done
 check interrupted 130 timeout --preserve-status -s INT 1 $prebuild --jobs 1
 has err 'interrupted'
 kept=$("$tune" list -q | wc -l)

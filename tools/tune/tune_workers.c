@@ -37,12 +37,13 @@ typedef struct worker_pool {
     int count;
 } worker_pool;
 
-static volatile sig_atomic_t signals_seen;
+static volatile sig_atomic_t stop_asked;  /* SIGINT or SIGTERM came */
+static volatile sig_atomic_t interrupts; /* SIGINT alone */
 
 static void note_signal(int number)
 {
-    (void)number;
-    signals_seen = signals_seen + 1;
+    stop_asked = 1;
+    if (number == SIGINT) interrupts = interrupts + 1;
 }
 
 static void fill_outcome(tune_outcome *out, dllm_kernel_cache *cache, const dllm_kernel_spec *spec)
@@ -56,12 +57,13 @@ static void fill_outcome(tune_outcome *out, dllm_kernel_cache *cache, const dllm
         (void)snprintf(out->message, sizeof out->message, "%s", dllm_last_error());
 }
 
-/* The life of a worker. It leaves Ctrl-C, which reaches the whole process group, to its parent. */
+/* The life of a worker. It leaves signals that reach the whole process group to its parent: Ctrl-C,
+   and the SIGTERM of a job. */
 static int work_until_done(const tune_work *work, shared_state *shared, int outcomes)
 {
     dllm_kernel_cache *cache = NULL;
     (void)signal(SIGINT, SIG_IGN);
-    (void)signal(SIGTERM, SIG_DFL);
+    (void)signal(SIGTERM, SIG_IGN);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     const dllm_status created = dllm__kernel_cache_create(&cache, NULL, &work->log);
     while (!atomic_load(&shared->stop)) {
@@ -123,8 +125,8 @@ static void gather(worker_pool *pool)
     for (;;) {
         struct pollfd wanted = {.fd = pool->outcomes, .events = POLLIN};
         const int ready = poll(&wanted, 1, ended ? 0 : POLL_MS);
-        if (signals_seen > 0) atomic_store(&pool->shared->stop, true);
-        if (signals_seen > 1) kill_workers(pool);
+        if (stop_asked) atomic_store(&pool->shared->stop, true);
+        if (interrupts > 1) kill_workers(pool);
         if (ready < 0 && errno != EINTR) return;
         if (ready == 0 && ended) return; /* and nothing is left in the pipe */
         if (ready <= 0) {
@@ -144,7 +146,7 @@ static void wait_for_workers(const worker_pool *pool)
 {
     for (int i = 0; i < pool->count; i++) {
         while (pool->workers[i] && waitpid(pool->workers[i], NULL, 0) < 0 && errno == EINTR) {
-            if (signals_seen > 1) kill_workers(pool);
+            if (interrupts > 1) kill_workers(pool);
         }
     }
 }
@@ -160,7 +162,8 @@ tune_end tune_workers_run(const tune_work *work)
     pool.shared =
         mmap(NULL, sizeof *pool.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (pool.workers && pool.shared != MAP_FAILED) {
-        signals_seen = 0;
+        stop_asked = 0;
+        interrupts = 0;
         (void)sigemptyset(&noting.sa_mask);
         (void)sigaction(SIGINT, &noting, &before[0]);
         (void)sigaction(SIGTERM, &noting, &before[1]);
@@ -168,7 +171,7 @@ tune_end tune_workers_run(const tune_work *work)
             gather(&pool);
             wait_for_workers(&pool);
             (void)close(pool.outcomes);
-            end = signals_seen > 0 ? TUNE_END_INTERRUPTED : TUNE_END_DONE;
+            end = stop_asked ? TUNE_END_INTERRUPTED : TUNE_END_DONE;
         }
         (void)sigaction(SIGINT, &before[0], NULL);
         (void)sigaction(SIGTERM, &before[1], NULL);

@@ -40,7 +40,10 @@ typedef enum tune_end {
     TUNE_END_FAILED       /* no worker could be started */
 } tune_end;
 
-/** Runs until all is done. A second signal kills the workers at once. */
+/**
+ * Runs until all is done. A second SIGINT kills the workers at once. A second SIGTERM does not: what
+ * sends one to a job often sends it to its process and to its group.
+ */
 tune_end tune_workers_run(const tune_work *work);
 
 #endif
