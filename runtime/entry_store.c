@@ -128,6 +128,7 @@ typedef struct search {
     int layer;
     const dllm_cache_folder *folder;
     const dllm_kernel_key *key;
+    bool again; /* what is passed over was told, and moved aside, the first time */
 } search;
 
 static dllm_read_outcome read_wanted(dllm_read_file *file, const dllm_cache_folder *folder,
@@ -146,6 +147,7 @@ static dllm_read_outcome read_wanted(dllm_read_file *file, const dllm_cache_fold
 static void pass_over(const search *s, dllm_read_outcome outcome, const char *name,
                       const char *reason)
 {
+    if (s->again) return;
     if (outcome == DLLM_READ_BAD && s->layer == 0)
         (void)dllm__entry_store_quarantine(s->store, name, name, reason);
     else if (outcome != DLLM_READ_ABSENT)
@@ -198,7 +200,7 @@ static bool load_any_build(dllm_stored_entry *out, const search *s)
 }
 
 static bool load_layer(dllm_stored_entry *out, dllm_entry_store *store, int number,
-                       const dllm_kernel_key *key, const char *build)
+                       const dllm_kernel_key *key, const char *build, bool again)
 {
     char below[BELOW_BYTES];
     dllm_cache_folder folder;
@@ -209,7 +211,7 @@ static bool load_layer(dllm_stored_entry *out, dllm_entry_store *store, int numb
         if (folder.why[0]) switch_off(store, asked, folder.why);
         return false;
     }
-    const search s = {store, number, &folder, key};
+    const search s = {store, number, &folder, key, again};
     const bool found = build ? load_build(out, &s, build) : load_any_build(out, &s);
     dllm__cache_folder_close(&folder);
     return found;
@@ -221,8 +223,15 @@ bool dllm__entry_store_load(dllm_stored_entry *out, dllm_entry_store *store,
     bool found = false;
     memset(out, 0, sizeof *out);
     for (int i = first_layer; !found && i < store->layer_count; i++)
-        found = load_layer(out, store, i, key, i == 0 ? build : NULL);
+        found = load_layer(out, store, i, key, i == 0 ? build : NULL, false);
     return found;
+}
+
+bool dllm__entry_store_load_again(dllm_stored_entry *out, dllm_entry_store *store,
+                                  const dllm_kernel_key *key, const char *build)
+{
+    memset(out, 0, sizeof *out);
+    return load_layer(out, store, 0, key, build, true);
 }
 
 void dllm__stored_entry_release(dllm_stored_entry *entry)

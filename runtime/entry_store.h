@@ -58,6 +58,11 @@ bool dllm__entry_store_load(dllm_stored_entry *out, dllm_entry_store *store,
                             const dllm_kernel_key *key, const char *build, int first_layer);
 void dllm__stored_entry_release(dllm_stored_entry *entry);
 
+/** Once more in the user's folder, for what another process may have published since. Of what is no
+ * hit nothing is said. */
+bool dllm__entry_store_load_again(dllm_stored_entry *out, dllm_entry_store *store,
+                                  const dllm_kernel_key *key, const char *build);
+
 /** Moves an entry of no use aside; false if it stays where it is, as in a read-only folder. */
 bool dllm__entry_store_refuse(dllm_entry_store *store, const dllm_stored_entry *entry,
                               const char *reason);

@@ -104,8 +104,10 @@ static bool use_entry(dllm_status *status, int *layer, dllm_kernel_slot *slot,
     }
     if (!refused) return false;
     /* one that stays would be found again for ever */
-    if (!dllm__entry_store_refuse(cache->store, entry, dllm_last_error()))
+    if (!dllm__entry_store_refuse(cache->store, entry, dllm_last_error())) {
         *layer = entry->layer + 1;
+        r->stuck |= own;
+    }
     dllm__clear_error();
     *status = DLLM_OK;
     return true;
@@ -183,16 +185,26 @@ static dllm_status load_from_compiler(dllm_kernel_slot *slot, dllm_kernel_reques
 
 /* ---- all of it */
 
+/* What another process stored between the look at the disk and the lock. */
+static dllm_status load_made_meanwhile(dllm_kernel_slot *slot, dllm_kernel_request *r)
+{
+    dllm_status status = DLLM_OK;
+    int layer = 0;
+    dllm_stored_entry entry;
+    if (r->stuck) return DLLM_OK;
+    if (!dllm__entry_store_load_again(&entry, r->cache->store, &r->key, r->build)) return DLLM_OK;
+    (void)use_entry(&status, &layer, slot, r, &entry);
+    dllm__stored_entry_release(&entry);
+    return status;
+}
+
 /* One process compiles, the others wait for what it stores. */
 static dllm_status compile_alone(dllm_kernel_slot *slot, dllm_kernel_request *r)
 {
     dllm_entry_lock lock;
-    dllm_status status = DLLM_OK;
     dllm__entry_store_lock(&lock, r->cache->store, &r->key);
-    if (lock.waited) {
-        (void)atomic_fetch_add(&r->cache->waited, 1);
-        status = load_from_disk(slot, r);
-    }
+    if (lock.waited) (void)atomic_fetch_add(&r->cache->waited, 1);
+    dllm_status status = load_made_meanwhile(slot, r);
     if (status == DLLM_OK && r->origin.source == DLLM_KERNEL_NONE)
         status = load_from_compiler(slot, r);
     dllm__entry_lock_release(&lock);

@@ -58,6 +58,7 @@ typedef struct dllm_kernel_request {
     dllm_kernel_key key;
     char build[DLLM_BUILD_BYTES]; /* of the compiler at hand; "" = unknown, any entry will do */
     char why[DLLM_WHY_BYTES];     /* why the kernel was not stored */
+    bool stuck;                   /* an entry that the driver refused stays in the user's folder */
     dllm_kernel_origin origin;
 } dllm_kernel_request;
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -129,6 +130,57 @@ START_TEST(compiling_ahead_fills_the_users_folder_all_the_same)
 }
 END_TEST
 
+/* ---- a race */
+
+/* What goes on between a look at the disk and the lock: another process makes the kernel, and lets go
+   of its lock. The line of a bad entry is said in that place. */
+static void make_elsewhere(void *user, const char *line)
+{
+    static const dllm_log mute;
+    kernel_fixture *f = user;
+    dllm_kernel_cache *other;
+    dllm_kernel_origin origin;
+    if (!strstr(line, "bad cache entry")) return;
+    ck_assert_int_eq(dllm__kernel_cache_create(&other, NULL, &mute), DLLM_OK);
+    ck_assert_int_eq(dllm__kernel_prebuild(&origin, other, &f->spec), DLLM_OK);
+    ck_assert(origin.stored);
+    dllm__kernel_cache_destroy(other);
+}
+
+/* A lock that is had at once was not free all the time. */
+START_TEST(what_was_made_before_the_lock_is_not_made_again)
+{
+    char path[FIXTURE_PATH_BYTES];
+    kernel_fixture f;
+    kernel_fixture_make(&f);
+    ck_assert_int_eq(kernel_fixture_get(&f, 0), DLLM_OK);
+    kernel_fixture_path(path, &f, "13.0.88");
+    fixture_write(path, "x", 1);
+    f.folder.log = (dllm_log){.function = make_elsewhere, .user = &f};
+    kernel_fixture_restart(&f);
+    ck_assert_int_eq(kernel_fixture_get(&f, 0), DLLM_OK);
+    kernel_fixture_check_origin(&f, DLLM_KERNEL_DISK, false);
+    ck_assert_int_eq(kernel_fixture_compiles(), 1); /* the other's */
+    kernel_fixture_unmake(&f);
+}
+END_TEST
+
+START_TEST(what_is_passed_over_is_told_once)
+{
+    char path[FIXTURE_PATH_BYTES];
+    kernel_fixture f;
+    kernel_fixture_make(&f);
+    ck_assert_int_eq(kernel_fixture_get(&f, 0), DLLM_OK);
+    kernel_fixture_path(path, &f, "13.0.88");
+    ck_assert_int_eq(chmod(path, 0666), 0);
+    kernel_fixture_restart(&f);
+    ck_assert_int_eq(kernel_fixture_get(&f, 0), DLLM_OK);
+    kernel_fixture_check_origin(&f, DLLM_KERNEL_COMPILED, true);
+    ck_assert_int_eq(f.folder.lines, 1);
+    kernel_fixture_unmake(&f);
+}
+END_TEST
+
 /* ---- many processes */
 
 enum { PROCESSES = 32, COMPILED = 1, WAITED = 2, FAILED = 4 };
@@ -229,6 +281,8 @@ int main(void)
     suite_add_tcase(suite, layers);
     TCase *processes = tcase_create("processes");
     tcase_set_timeout(processes, 120);
+    tcase_add_test(processes, what_was_made_before_the_lock_is_not_made_again);
+    tcase_add_test(processes, what_is_passed_over_is_told_once);
     tcase_add_test(processes, processes_on_a_cold_folder_compile_once);
     tcase_add_test(processes, without_locks_all_are_right);
     suite_add_tcase(suite, processes);

@@ -37,7 +37,7 @@ typedef struct worker_pool {
     int count;
 } worker_pool;
 
-static volatile sig_atomic_t stop_asked;  /* SIGINT or SIGTERM came */
+static volatile sig_atomic_t stop_asked; /* SIGINT or SIGTERM came */
 static volatile sig_atomic_t interrupts; /* SIGINT alone */
 
 static void note_signal(int number)
