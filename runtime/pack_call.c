@@ -51,7 +51,7 @@ dllm_status dllm_cache_export(void **out, size_t *out_bytes, dllm_context *conte
     if (!out_bytes) return dllm__fail(DLLM_INVALID_ARGUMENT, "out_bytes is NULL");
     if (!context) DLLM_TRY(find_folder(&dir));
     const bool collected =
-        context ? collect_context(&list, context) : dllm__pack_list_add_folder(&list, &dir);
+        context ? collect_context(&list, context) : dllm__pack_list_add_folder(&list, NULL, &dir);
     const dllm_status status = collected ? give_pack(out, out_bytes, &list)
                                          : dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for a pack");
     dllm__pack_list_release(&list);

@@ -47,9 +47,16 @@ bool dllm__pack_list_add_plan(dllm_pack_list *list, const char *folder, const dl
 
 typedef struct collection {
     dllm_pack_list *list;
+    dllm_cache_report *report;
     const dllm_cache_dir *dir;
     bool no_memory;
 } collection;
+
+static void count_left_out(collection *c, bool bad)
+{
+    c->report->corrupt += bad;
+    c->report->failed += !bad;
+}
 
 static void collect_kernel(void *user, const dllm_entry_report *report)
 {
@@ -57,7 +64,10 @@ static void collect_kernel(void *user, const dllm_entry_report *report)
     dllm_cache_folder folder;
     dllm_read_file file;
     char below[16];
-    if (report->reason || report->refused) return;
+    if (report->reason) {
+        count_left_out(c, !report->refused && !report->ignored);
+        return;
+    }
     (void)snprintf(below, sizeof below, "v1/k/%.2s", report->folder);
     if (!dllm__cache_folder_open(&folder, c->dir, below, false)) return;
     /* read once more: the visit knows the file's name, not its bytes */
@@ -74,13 +84,17 @@ static void collect_kernel(void *user, const dllm_entry_report *report)
 static void collect_plan(void *user, const dllm_plan_report *report)
 {
     collection *c = user;
-    if (!report->reason)
+    if (report->reason)
+        count_left_out(c, !report->refused);
+    else
         c->no_memory |= !dllm__pack_list_add_plan(c->list, report->folder, report->plan);
 }
 
-bool dllm__pack_list_add_folder(dllm_pack_list *list, const dllm_cache_dir *dir)
+bool dllm__pack_list_add_folder(dllm_pack_list *list, dllm_cache_report *report,
+                                const dllm_cache_dir *dir)
 {
-    collection c = {list, dir, false};
+    dllm_cache_report unasked = DLLM_CACHE_REPORT_INIT;
+    collection c = {list, report ? report : &unasked, dir, false};
     dllm__entry_walk(dir, collect_kernel, &c);
     dllm__plan_walk(dir, collect_plan, &c);
     return !c.no_memory;

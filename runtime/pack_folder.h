@@ -7,8 +7,13 @@
 #include "log.h"
 #include "pack_item.h"
 
-/** Adds what is good in a folder; false without memory. */
-bool dllm__pack_list_add_folder(dllm_pack_list *list, const dllm_cache_dir *dir);
+/**
+ * Adds what is good in a folder; false without memory.
+ * report  counts as corrupt what is bad, as failed what may not be read, a folder as one; NULL: nobody
+ *         wants to know
+ */
+bool dllm__pack_list_add_folder(dllm_pack_list *list, dllm_cache_report *report,
+                                const dllm_cache_dir *dir);
 
 /** Adds one kernel; false without memory. */
 bool dllm__pack_list_add_kernel(dllm_pack_list *list, const dllm_kernel_key *key, const char *build,

@@ -31,12 +31,24 @@ static void visit_file(const dllm_cache_folder *folder, const char *below, const
     visit(user, &report);
 }
 
+/* A folder that is there and may not be used is reported. */
+static bool open_folder(dllm_cache_folder *out, const dllm_cache_dir *dir, const char *below,
+                        dllm_plan_visit visit, void *user)
+{
+    if (dllm__cache_folder_open(out, dir, below, false)) return true;
+    if (!out->why[0]) return false;
+    const dllm_plan_report report = {
+        .folder = below, .name = "", .reason = out->why, .refused = true};
+    visit(user, &report);
+    return false;
+}
+
 static void visit_folder(const dllm_cache_dir *dir, const char *below, dllm_plan_visit visit,
                          void *user)
 {
     dllm_cache_folder folder;
     struct dirent **names = NULL;
-    if (!dllm__cache_folder_open(&folder, dir, below, false)) return;
+    if (!open_folder(&folder, dir, below, visit, user)) return;
     const int count = scandirat(folder.fd, ".", &names, not_hidden, alphasort);
     for (int i = 0; i < count; i++) {
         visit_file(&folder, below, names[i]->d_name, visit, user);
@@ -50,7 +62,9 @@ void dllm__plan_walk(const dllm_cache_dir *dir, dllm_plan_visit visit, void *use
 {
     dllm_cache_folder top;
     struct dirent **names = NULL;
-    if (!dir->usable || !dllm__cache_folder_open(&top, dir, "v1/t", false)) return;
+    if (!dir->usable || !dllm__cache_folder_open(&top, dir, "v1", false)) return;
+    dllm__cache_folder_close(&top);
+    if (!open_folder(&top, dir, "v1/t", visit, user)) return;
     const int count = scandirat(top.fd, ".", &names, not_hidden, alphasort);
     dllm__cache_folder_close(&top);
     for (int i = 0; i < count; i++) {

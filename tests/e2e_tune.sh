@@ -232,6 +232,10 @@ has out "^BAD $entry"
 last_line "$number entries, 1 bad"
 check 'verify --json' 2 "$tune" verify --json
 is_json
+check 'export without it' 2 "$tune" export -o "$work/rest"
+last_line "$((number - 1)) added, 0 same, 0 worse, 0 incompatible, 1 corrupt"
+has err 'is left out'
+check 'import of what was exported' 0 env DLLM_CACHE_DIR="$work/rest.cache" "$tune" import "$work/rest"
 check 'verify --repair --dry-run' 2 "$tune" verify --repair --dry-run
 [ -e "$entry" ] || complain 'a dry run moved an entry'
 check 'verify --repair' 0 "$tune" verify --repair
@@ -267,6 +271,18 @@ for inner in v1 v1/k "${folder#"$DLLM_CACHE_DIR"/}" v1/tmp; do
         check "doctor with $inner open to the world" 0 "$tune" doctor
         has out 'problem.*the world may write it'
     fi
+    chmod 700 "$DLLM_CACHE_DIR/$inner"
+done
+for inner in v1/t v1/t/gpu; do
+    chmod 777 "$DLLM_CACHE_DIR/$inner"
+    for command in list verify stat "export -o $work/rest"; do
+        # shellcheck disable=SC2086 # words
+        check "$command with $inner open to the world" 2 "$tune" $command
+        [ "$(wc -l <"$work/err")" -eq 1 ] || complain 'it does not say so in one line'
+    done
+    check "verify --json with $inner open to the world" 2 "$tune" verify --json
+    is_json
+    has out '"refused_folders": 1'
     chmod 700 "$DLLM_CACHE_DIR/$inner"
 done
 mv "$DLLM_CACHE_DIR/v1/k" "$work/moved" && ln -s "$work/moved" "$DLLM_CACHE_DIR/v1/k"

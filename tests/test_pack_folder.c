@@ -40,7 +40,7 @@ START_TEST(goes_into_a_folder_and_comes_out_the_same)
     dllm_pack_list list = {0};
     size_t again_bytes;
     ck_assert_uint_eq(import(pack, bytes).added, 3);
-    ck_assert(dllm__pack_list_add_folder(&list, &fixture.dir));
+    ck_assert(dllm__pack_list_add_folder(&list, NULL, &fixture.dir));
     unsigned char *again = pack_finish(&again_bytes, &list);
     ck_assert_uint_eq(again_bytes, bytes);
     ck_assert_mem_eq(again, pack, bytes);

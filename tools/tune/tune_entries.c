@@ -133,9 +133,20 @@ static void verify_entry(void *user, const dllm_entry_report *report)
 
 /* ---- tuned choices ---- */
 
+static void refuse_plans(entry_tally *tally, const dllm_plan_report *report)
+{
+    const int status = tune_store_refused_plans(tally->dir, report);
+    tally->refused++;
+    if (!tally->status) tally->status = status;
+}
+
 static void list_plan(void *user, const dllm_plan_report *report)
 {
     entry_tally *tally = user;
+    if (report->refused) {
+        refuse_plans(tally, report);
+        return;
+    }
     const char *gpu = report->folder + strlen("v1/t/");
     tally->tuned++;
     if (tally->options->json)
@@ -163,6 +174,10 @@ static bool move_plan(const entry_tally *tally, const dllm_plan_report *report)
 static void verify_plan(void *user, const dllm_plan_report *report)
 {
     entry_tally *tally = user;
+    if (report->refused) {
+        refuse_plans(tally, report);
+        return;
+    }
     const bool moved = report->reason && tally->store && move_plan(tally, report);
     const char *outcome = !report->reason ? "GOOD"
                           : !tally->store ? "BAD"

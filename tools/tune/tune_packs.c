@@ -131,17 +131,20 @@ int tune_merge(const tune_options *options)
 
 int tune_export(const tune_options *options)
 {
+    dllm_cache_report counts = DLLM_CACHE_REPORT_INIT;
     dllm_cache_dir dir;
     dllm_pack_list list = {0};
     if (!options->output) return tune_fail(TUNE_USAGE, "export needs -o PACK");
     int status = tune_store_find(&dir);
     if (status != TUNE_DONE) return status;
-    if (!dllm__pack_list_add_folder(&list, &dir))
+    if (!dllm__pack_list_add_folder(&list, &counts, &dir))
         status = tune_fail(TUNE_SOME_FAILED, "no memory for the pack");
     if (status == TUNE_DONE) status = write_pack(&list, options);
-    dllm_cache_report counts = DLLM_CACHE_REPORT_INIT;
     counts.added = (uint64_t)list.count;
-    if (status == TUNE_DONE) status = report(&counts, options->output, options);
+    if (status == TUNE_DONE) status = end_code(&counts, report(&counts, options->output, options));
+    if (counts.corrupt || counts.failed)
+        (void)tune_fail(status, "what is bad or may not be read in %s is left out; verify names it",
+                        dir.path);
     dllm__pack_list_release(&list);
     return status;
 }

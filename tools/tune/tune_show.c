@@ -12,6 +12,7 @@
 
 typedef struct search {
     const tune_options *options;
+    const dllm_cache_dir *dir;
     const char *wanted; /* the beginning of a name */
     int found;
     json_t *rows;
@@ -47,6 +48,10 @@ static void show_plan(void *user, const dllm_plan_report *report)
 {
     search *s = user;
     char text[DLLM_PLAN_TEXT_BYTES] = "";
+    if (report->refused) {
+        (void)tune_store_refused_plans(s->dir, report);
+        return;
+    }
     if (!is_wanted(s, report->name)) return;
     if (report->plan) (void)dllm__plan_file_text(text, report->plan);
     show(s, report->name, text, report->reason ? report->reason : "");
@@ -55,7 +60,7 @@ static void show_plan(void *user, const dllm_plan_report *report)
 int tune_show(const tune_options *options)
 {
     dllm_cache_dir dir;
-    search s = {.options = options};
+    search s = {.options = options, .dir = &dir};
     if (options->files.count != 1)
         return tune_fail(TUNE_USAGE, "show needs one key, or the beginning of one");
     int status = tune_store_find(&dir);

@@ -24,6 +24,7 @@ typedef struct arch_tally {
 } arch_tally;
 
 typedef struct space {
+    const dllm_cache_dir *dir;
     int arch_count;
     arch_tally arches[ARCHES_MAX]; /* the last takes what has no room */
     int kernels;
@@ -80,6 +81,11 @@ static void count_kernel(void *user, const dllm_entry_report *report)
 static void count_plan(void *user, const dllm_plan_report *report)
 {
     space *s = user;
+    if (report->refused) {
+        (void)tune_store_refused_plans(s->dir, report);
+        s->refused++;
+        return;
+    }
     s->tuned++;
     s->tuned_bad += report->reason != NULL;
 }
@@ -129,7 +135,7 @@ static void print_space(const space *s, const dllm_cache_dir *dir)
 int tune_stat(const tune_options *options)
 {
     dllm_cache_dir dir;
-    space s = {0};
+    space s = {.dir = &dir};
     int status = tune_store_find(&dir);
     if (status != TUNE_DONE) return status;
     dllm__entry_walk(&dir, count_kernel, &s);

@@ -30,6 +30,12 @@ int tune_store_refused(const dllm_entry_report *report)
                      "cache folder %s is not used: %s", report->path, report->reason);
 }
 
+int tune_store_refused_plans(const dllm_cache_dir *dir, const dllm_plan_report *report)
+{
+    return tune_fail(TUNE_SOME_FAILED, "cache folder %s/%s is not used: %s", dir->path,
+                     report->folder, report->reason);
+}
+
 json_t *tune_json_text(const char *text)
 {
     json_t *plain = json_string(text);
