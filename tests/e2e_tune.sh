@@ -168,6 +168,17 @@ last_line "$number entries, 0 bad"
 check 'prebuild from what was imported, without a compiler' 0 \
     env DLLM_CACHE_DIR="$work/new" DLLM_NVRTC=/no/such.so $prebuild
 last_line "$number kernels, 0 compiled, $number already cached"
+check 'import through a pipe' 0 sh -c "cat '$work/pack' | '$tune' import /dev/stdin"
+last_line "0 added, $number same, 0 worse, 0 incompatible, 0 corrupt"
+check 'import a device' 2 "$tune" import /dev/zero
+has err 'it is a device'
+: >"$work/file"
+check 'import below a file' 5 env DLLM_CACHE_DIR="$work/file" "$tune" import "$work/pack"
+mkdir -p -m 700 "$work/part/v1"
+: >"$work/part/v1/tmp"
+check 'import that stores nothing' 2 env DLLM_CACHE_DIR="$work/part" "$tune" import "$work/pack"
+has out "$number not stored"
+has err 'with -v the library says why'
 head -c 5000 "$work/pack" >"$work/half"
 check 'import half a pack' 2 env DLLM_CACHE_DIR="$work/none" "$tune" import "$work/half"
 has err 'cut off'

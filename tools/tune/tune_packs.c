@@ -14,23 +14,39 @@
 #include "pack_folder.h"
 #include "tune_store.h"
 
+static const size_t pack_bytes_most = (size_t)1 << 32;
+
 /* ---- files */
 
-/* A whole file; NULL with the reason on stderr. */
+/* All that comes until the end, for a pipe has no size; NULL with errno. */
+static unsigned char *read_all(size_t *bytes, FILE *file)
+{
+    unsigned char *content = NULL;
+    size_t room = 1 << 16;
+    for (*bytes = 0;; room *= 2) {
+        unsigned char *moved = realloc(content, room);
+        if (!moved) break;
+        content = moved;
+        *bytes += fread(content + *bytes, 1, room - *bytes, file);
+        if (*bytes < room && feof(file)) return content;
+        if (*bytes == pack_bytes_most) errno = EFBIG;
+        if (*bytes < room || room == pack_bytes_most) break;
+    }
+    free(content);
+    return NULL;
+}
+
+/* A whole file, or what comes through a pipe; NULL with the reason on stderr. A device, which may never
+   end, is neither. */
 static unsigned char *read_file(size_t *bytes, const char *path)
 {
     struct stat status;
-    unsigned char *content = NULL;
     FILE *file = fopen(path, "re");
-    if (file && fstat(fileno(file), &status) == 0) {
-        *bytes = (size_t)status.st_size;
-        content = malloc(*bytes + 1);
-        if (content && fread(content, 1, *bytes, file) != *bytes) {
-            free(content);
-            content = NULL;
-        }
-    }
-    if (!content) (void)tune_fail(TUNE_SOME_FAILED, "cannot read %s: %s", path, strerror(errno));
+    const bool is_device = file && fstat(fileno(file), &status) == 0 && S_ISCHR(status.st_mode);
+    unsigned char *content = file && !is_device ? read_all(bytes, file) : NULL;
+    if (!content)
+        (void)tune_fail(TUNE_SOME_FAILED, "cannot read %s: %s", path,
+                        is_device ? "it is a device" : strerror(errno));
     if (file) (void)fclose(file);
     return content;
 }
@@ -172,6 +188,8 @@ int tune_import(const tune_options *options)
     for (int i = 0; status == TUNE_DONE && i < options->files.count; i++)
         status = import_file(&counts, options->files.text[i], &dir, options);
     if (status != TUNE_DONE) return status;
+    if (counts.failed && !options->verbose)
+        (void)tune_fail(TUNE_SOME_FAILED, "not all was stored; with -v the library says why");
     return end_code(&counts, report(&counts, options->files.text[0], options));
 }
 
