@@ -57,6 +57,12 @@ for command in doctor prebuild tune capture merge export import stat show trim c
     check "$command with a strange option" 1 "$tune" $command --strange
     has err 'strange'
 done
+check 'a strange letter among others' 1 "$tune" list -xq
+has err 'does not take -x,'
+check 'an option of another command' 1 "$tune" list --arch sm_90a
+has err 'does not take --arch,'
+check 'an option without its value' 1 "$tune" prebuild --arch
+has err 'does not take --arch, or not so'
 check 'no command' 1 "$tune"
 check 'unknown command' 1 "$tune" polish
 has err 'polish is not a command'

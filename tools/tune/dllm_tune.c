@@ -271,6 +271,23 @@ static int read_option(tune_options *out, int option, const char *value)
     return TUNE_DONE;
 }
 
+/* What was asked for and is not taken: an option without its value, one of another command, or none. */
+static int fail_option(const struct command *command, int option, char *const *argv)
+{
+    const int meant = option == '?' ? optopt : option;
+    const char letter[] = {'-', (char)meant, '\0'};
+    const char *name = argv[optind - 1];
+    const char *dashes = "";
+    for (const struct option *known = long_options; known->name; known++) {
+        if (known->val != meant || meant < ARCH) continue;
+        name = known->name;
+        dashes = "--";
+    }
+    if (meant > 0 && meant < ARCH) name = letter;
+    return tune_fail(TUNE_USAGE, "%s does not take %s%s, or not so; try dllm-tune %s --help",
+                     command->name, dashes, name, command->name);
+}
+
 static int run_command(const struct command *command, int argc, char **argv)
 {
     tune_options options = {0};
@@ -283,8 +300,7 @@ static int run_command(const struct command *command, int argc, char **argv)
             return TUNE_DONE;
         }
         if (option == '?' || !(command->takes & needs(option)))
-            return tune_fail(TUNE_USAGE, "%s does not take %s, or not so; try dllm-tune %s --help",
-                             command->name, argv[optind - 1], command->name);
+            return fail_option(command, option, argv);
         const int status = read_option(&options, option, optarg);
         if (status != TUNE_DONE) return status;
     }
