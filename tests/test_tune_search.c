@@ -120,6 +120,20 @@ START_TEST(what_wins_is_kept_and_resumed)
 }
 END_TEST
 
+START_TEST(a_dry_run_lists_shapes_and_measures_nothing)
+{
+    tune_options asked = options();
+    asked.dry_run = true;
+    ck_assert_int_eq(run(&asked), TUNE_DONE);
+    json_t *listed = json_object_get(document, "shapes");
+    ck_assert_uint_eq(json_array_size(listed), BUCKETS);
+    ck_assert(json_is_true(json_object_get(document, "dry_run")));
+    ck_assert(json_is_false(json_object_get(json_array_get(listed, 0), "known")));
+    ck_assert_int_eq(timed_device.launches, 0);
+    ck_assert_int_ne(access(cache, F_OK), 0);
+}
+END_TEST
+
 START_TEST(every_candidate_is_told)
 {
     const tune_options asked = options();
@@ -291,6 +305,7 @@ int main(void)
     tcase_add_checked_fixture(group, start, clean);
     tcase_set_timeout(group, 60);
     tcase_add_test(group, what_wins_is_kept_and_resumed);
+    tcase_add_test(group, a_dry_run_lists_shapes_and_measures_nothing);
     tcase_add_test(group, every_candidate_is_told);
     tcase_add_test(group, an_interrupt_keeps_what_won);
     tcase_add_test(group, a_time_limit_leaves_shapes_untuned);

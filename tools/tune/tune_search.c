@@ -261,10 +261,20 @@ static int report(const search_job *job)
 
 static int rehearse(const search_job *job)
 {
-    for (int i = 0; i < job->shapes.count; i++)
-        (void)printf("%s rows %lld%s\n", job->shapes.shapes[i].name,
-                     (long long)job->shapes.shapes[i].problem.rows_max,
-                     is_known(job, &job->shapes.shapes[i].problem) ? ", known" : "");
+    json_t *shapes = json_array();
+    for (int i = 0; i < job->shapes.count; i++) {
+        const tune_shape *shape = &job->shapes.shapes[i];
+        const bool known = is_known(job, &shape->problem);
+        (void)json_array_append_new(shapes,
+                                    json_pack("{ss sI sb}", "set", shape->name, "rows",
+                                              (json_int_t)shape->problem.rows_max, "known", known));
+        if (!job->options->json)
+            (void)printf("%s rows %lld%s\n", shape->name, (long long)shape->problem.rows_max,
+                         known ? ", known" : "");
+    }
+    if (job->options->json)
+        return tune_print_json(json_pack("{sb so}", "dry_run", true, "shapes", shapes));
+    json_decref(shapes);
     return TUNE_DONE;
 }
 
