@@ -54,7 +54,7 @@ static void fail(dllm_contender *contender)
 {
     contender->failed = true;
     contender->sample_count = 0;
-    contender->median_us = contender->spread_us = 0.0;
+    contender->median_us = contender->spread_us = contender->ratio = 0.0;
 }
 
 static void tell(const dllm_search *search)
@@ -106,11 +106,29 @@ static bool sample_round(dllm_search *search)
     return true;
 }
 
+/* Median of a contender's times by another's, both of them still in, in the last rounds. */
+static double ratio_of(const dllm_contender *contender, const dllm_contender *other, int pairs,
+                       double *deviation)
+{
+    double ratios[DLLM_SAMPLES_MAX] = {0};
+    const double *a = contender->samples_us + contender->sample_count - pairs;
+    const double *b = other->samples_us + other->sample_count - pairs;
+    for (int i = 0; i < pairs; i++)
+        ratios[i] = a[i] / b[i];
+    const double median = median_of(ratios, pairs);
+    *deviation = deviation_of(ratios, pairs, median);
+    return median;
+}
+
 static void settle(dllm_search *search)
 {
+    const dllm_contender *standing = &search->contenders[0];
     for (int i = 0; i < search->count; i++) {
         dllm_contender *contender = &search->contenders[i];
-        if (!contender->sample_count) continue;
+        double unused;
+        if (!contender->sample_count || !is_in(contender)) continue;
+        contender->ratio =
+            is_in(standing) ? ratio_of(contender, standing, contender->sample_count, &unused) : 0.0;
         contender->median_us = median_of(contender->samples_us, contender->sample_count);
         contender->spread_us =
             deviation_of(contender->samples_us, contender->sample_count, contender->median_us);
@@ -224,15 +242,10 @@ static bool probe(dllm_search *search)
    noise. */
 static double gain_of(const dllm_contender *challenger, const dllm_contender *standing, int pairs)
 {
-    double ratios[DLLM_SAMPLES_MAX];
+    double deviation;
     if (pairs < PAIRS_MIN) return 0.0;
-    const double *a = challenger->samples_us + challenger->sample_count - pairs;
-    const double *b = standing->samples_us + standing->sample_count - pairs;
-    for (int i = 0; i < pairs; i++)
-        ratios[i] = a[i] / b[i];
-    const double median = median_of(ratios, pairs);
-    const double gain = 1.0 - median;
-    const double noise = gain_deviations * deviation_of(ratios, pairs, median);
+    const double gain = 1.0 - ratio_of(challenger, standing, pairs, &deviation);
+    const double noise = gain_deviations * deviation;
     return gain > gain_least && gain > noise ? gain : 0.0;
 }
 

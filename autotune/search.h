@@ -23,6 +23,8 @@ typedef struct dllm_contender {
     double samples_us[DLLM_SAMPLES_MAX];
     double median_us;                /* 0 without samples */
     double spread_us;                /* median absolute deviation of its samples */
+    double ratio;                    /* median of its times by the default's in the same rounds, 0
+                                        without: those who left early met another clock */
     char why[DLLM_SEARCH_WHY_BYTES]; /* of a failure, else "" */
 } dllm_contender;
 

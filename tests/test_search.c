@@ -145,6 +145,22 @@ START_TEST(a_drift_hits_all_alike)
 }
 END_TEST
 
+/* A clock that falls makes one who left early look faster than those who stayed. */
+START_TEST(a_ratio_is_of_the_same_rounds)
+{
+    for (int i = 0; i < 12; i++)
+        device.us[i] = 100.0 + i;
+    device.drift = 0.002;
+    const dllm_search search = run(12);
+    ck_assert_int_eq(search.winner, 0);
+    ck_assert(contenders[11].dropped);
+    ck_assert_double_lt(contenders[11].median_us, contenders[0].median_us);
+    ck_assert_double_eq_tol(contenders[11].ratio, 1.11, 0.03);
+    ck_assert_double_eq_tol(contenders[0].ratio, 1.0, 1e-9);
+    ck_assert_double_eq_tol(contenders[1].ratio, 1.01, 0.01);
+}
+END_TEST
+
 START_TEST(a_wrong_answer_never_wins)
 {
     device.us[0] = 100.0;
@@ -294,6 +310,7 @@ int main(void)
     tcase_add_test(group, a_noisy_device_changes_nothing);
     tcase_add_test(group, a_device_that_does_not_settle_is_noisy);
     tcase_add_test(group, a_drift_hits_all_alike);
+    tcase_add_test(group, a_ratio_is_of_the_same_rounds);
     tcase_add_test(group, a_wrong_answer_never_wins);
     tcase_add_test(group, a_time_of_zero_is_refused);
     tcase_add_test(group, one_that_dies_is_out);

@@ -33,13 +33,14 @@ static json_t *candidate_json(const dllm_tuning *tuning, int number)
     const dllm_choice *choice = &candidate->choice;
     char words[96];
     tune_choice_words(words, sizeof words, choice);
-    return json_pack("{ss ss ss si si si si si si sf sf sf si so}", "words", words, "family",
+    return json_pack("{ss ss ss si si si si si si sf sf sf sf si so}", "words", words, "family",
                      choice->family->name, "fate", fate(tuning, number), "tile_rows",
                      choice->tile_rows, "tile_vocab", choice->tile_vocab, "tile_depth",
                      choice->tile_depth, "stages", choice->stages, "splits", choice->splits,
                      "split_columns", choice->split_columns, "estimate_us", candidate->estimate_us,
-                     "median_us", contender->median_us, "spread_us", contender->spread_us,
-                     "samples", contender->sample_count, "why", tune_json_text(contender->why));
+                     "median_us", contender->median_us, "spread_us", contender->spread_us, "ratio",
+                     contender->ratio, "samples", contender->sample_count, "why",
+                     tune_json_text(contender->why));
 }
 
 json_t *tune_result_json(const tune_shape *shape, const dllm_tuning *tuning)
