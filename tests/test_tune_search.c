@@ -7,6 +7,7 @@
 #include "scratch.h"
 #include "timed_device.h"
 #include "tune.h"
+#include "tune_report.h"
 #include "tune_shapes.h"
 #include "tune_store.h"
 
@@ -292,9 +293,34 @@ START_TEST(a_drawing_has_every_shape)
     ck_assert_ptr_nonnull(strstr(text, "</svg>"));
     ck_assert_ptr_nonnull(strstr(text, "head, 64 rows"));
     ck_assert_ptr_nonnull(strstr(text, "stroke=\"black\""));
+    ck_assert_ptr_nonnull(strstr(text, "% less time than the rule of thumb"));
+    ck_assert_ptr_nonnull(strstr(text, ">mma<"));
+    ck_assert_ptr_null(strstr(text, ">stream<"));
     asked.report = "/no/such/folder/drawing.html";
     ck_assert_int_eq(run(&asked), TUNE_SOME_FAILED);
     ck_assert_ptr_nonnull(strstr(message, "cannot be written"));
+}
+END_TEST
+
+/* One that left before the device slowed down is drawn where it would stand now; nothing is right of
+   the floor. */
+START_TEST(a_drawing_goes_by_the_same_rounds)
+{
+    static const char shape[] =
+        "{\"shapes\": [{\"floor_us\": 100, \"winner\": 0, \"verdict\": \"default\", "
+        "\"candidates\": ["
+        "{\"family\": \"mma\", \"fate\": \"winner\", \"median_us\": 200, \"ratio\": 1},"
+        "{\"family\": \"mma\", \"fate\": \"dropped\", \"median_us\": 150, \"ratio\": 1.25},"
+        "{\"family\": \"mma\", \"fate\": \"failed\", \"median_us\": 0, \"ratio\": 0},"
+        "{\"family\": \"mma\", \"fate\": \"dropped\", \"median_us\": 80, \"ratio\": 0.4}]}]}";
+    json_t *made = json_loads(shape, 0, NULL);
+    ck_assert(tune_report_write(drawing, made));
+    const char *text = read_file(drawing);
+    ck_assert_ptr_nonnull(strstr(text, "<circle cx=\"495.0\" cy=\"134.0\" r=\"7\""));
+    ck_assert_ptr_nonnull(strstr(text, "<circle cx=\"438.0\" cy=\"134.0\" r=\"4\""));
+    ck_assert_ptr_nonnull(strstr(text, "<circle cx=\"780.0\" cy=\"134.0\" r=\"4\""));
+    ck_assert_ptr_nonnull(strstr(text, "(1 failed)"));
+    json_decref(made);
 }
 END_TEST
 
@@ -312,6 +338,7 @@ int main(void)
     tcase_add_test(group, noise_leaves_shapes_untuned);
     tcase_add_test(group, rows_choose_buckets);
     tcase_add_test(group, a_drawing_has_every_shape);
+    tcase_add_test(group, a_drawing_goes_by_the_same_rounds);
     suite_add_tcase(suite, group);
     group = tcase_create("obstacles");
     tcase_add_checked_fixture(group, start, clean);
