@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -191,6 +192,15 @@ bool dllm__text_publish(const dllm_cache_dir *dir, const dllm_file_calls *calls,
     return publish_into(p, dir, below, why);
 }
 
+/* A lock that somebody holds stays, however old its file is: the next would be given another one. */
+static void remove_unheld(const dllm_cache_folder *folder, const char *name)
+{
+    const int fd = openat(folder->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const bool held = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!held) (void)unlinkat(folder->fd, name, 0);
+    if (fd >= 0) (void)close(fd);
+}
+
 static void sweep(const dllm_cache_dir *dir, const char *below)
 {
     dllm_cache_folder folder;
@@ -202,7 +212,7 @@ static void sweep(const dllm_cache_dir *dir, const char *below)
         struct stat status;
         if (fstatat(folder.fd, names[i]->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG(status.st_mode) && now - status.st_mtime > SWEEP_SECONDS)
-            (void)unlinkat(folder.fd, names[i]->d_name, 0);
+            remove_unheld(&folder, names[i]->d_name);
         free(names[i]);
     }
     free(names);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -364,6 +365,29 @@ static void age_files(const cache_fixture *f, const char *below, time_t seconds)
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a path of our own */
 }
 
+/* Whoever tunes holds the lock of its GPU, whose file stays from day to day. */
+START_TEST(a_lock_that_is_held_is_not_swept)
+{
+    char path[FIXTURE_PATH_BYTES];
+    cache_fixture f;
+    fixture_make(&f);
+    (void)publication_us(&f); /* makes the folders */
+    fixture_path(path, &f, "v1/lock");
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    fixture_path(path, &f, "v1/lock/tune-GPU");
+    fixture_write(path, "", 0);
+    age_files(&f, "v1/lock", 3700);
+    const int holder = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert_int_eq(flock(holder, LOCK_EX), 0);
+    dllm__entry_sweep(&f.dir);
+    ck_assert_int_eq(access(path, F_OK), 0);
+    ck_assert_int_eq(close(holder), 0);
+    dllm__entry_sweep(&f.dir);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    fixture_remove(&f);
+}
+END_TEST
+
 START_TEST(killed_writers_leave_whole_entries_and_what_is_swept)
 {
     enum { KILLS = 500 };
@@ -412,6 +436,7 @@ int main(void)
     TCase *killed = tcase_create("killed");
     tcase_set_timeout(killed, 120);
     tcase_add_test(killed, killed_writers_leave_whole_entries_and_what_is_swept);
+    tcase_add_test(killed, a_lock_that_is_held_is_not_swept);
     suite_add_tcase(suite, killed);
     return check_suite_run(suite);
 }
