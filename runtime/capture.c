@@ -8,9 +8,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 256 };
+enum { LINE_BYTES = 256, FILE_BYTES_MAX = 4 << 20, PAUSE_MS = 10, WAIT_MS = 2000 };
 
 static void make_line(char out[LINE_BYTES], const dllm_problem *p)
 {
@@ -44,25 +45,40 @@ static bool is_torn(FILE *file)
     return fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n';
 }
 
+/* For as long as others take to note something, and no longer: one may be stopped with the lock. */
+static bool lock_file(int fd)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+    for (int waited_ms = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; waited_ms += PAUSE_MS) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || waited_ms >= WAIT_MS) return false;
+        (void)nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
 /* Other processes may be at it: looking and adding are one step. */
 static bool add_line(FILE *file, const char *line)
 {
-    if (flock(fileno(file), LOCK_EX) != 0) return false;
+    if (!lock_file(fileno(file))) return false;
     if (has_line(file, line)) return true;
     const char *before = is_torn(file) ? "\n" : "";
     if (fseek(file, 0, SEEK_END) != 0) return false; /* between reading and writing */
     return fprintf(file, "%s%s", before, line) >= 0 && fflush(file) == 0;
 }
 
-/* A device may have no end to look for lines in. */
+/* A device may have no end to look for lines in, and a large file is something else than this one. */
 static FILE *open_file(const char *path)
 {
     struct stat facts;
     const int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
     if (fd < 0) return NULL;
     errno = EINVAL;
-    const bool is_regular = fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
-    FILE *file = is_regular ? fdopen(fd, "a+") : NULL;
+    bool usable = fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+    if (usable && facts.st_size > FILE_BYTES_MAX) {
+        usable = false;
+        errno = EFBIG;
+    }
+    FILE *file = usable ? fdopen(fd, "a+") : NULL;
     const int error = errno;
     if (!file) (void)close(fd);
     errno = error;

@@ -4,9 +4,11 @@
 #include "cache_fixture.h"
 #include "capture.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,6 +112,29 @@ START_TEST(a_line_is_not_glued_to_a_torn_one)
 }
 END_TEST
 
+START_TEST(a_file_too_large_to_be_a_list_costs_a_line)
+{
+    fixture_write(path, "", 0);
+    ck_assert_int_eq(truncate(path, (off_t)1 << 40), 0);
+    capture(8);
+    ck_assert_int_eq(fixture.lines, 1);
+    ck_assert_ptr_nonnull(strstr(fixture.last_line, "File too large"));
+}
+END_TEST
+
+START_TEST(a_holder_of_the_lock_is_not_waited_for_without_end)
+{
+    const int holder = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_eq(flock(holder, LOCK_EX), 0);
+    capture(8);
+    ck_assert_int_eq(fixture.lines, 1);
+    ck_assert_int_eq(flock(holder, LOCK_UN), 0);
+    capture(8);
+    check_file(LINE("8"));
+    ck_assert_int_eq(close(holder), 0);
+}
+END_TEST
+
 START_TEST(what_is_no_file_costs_a_line)
 {
     ck_assert_int_eq(setenv("DLLM_CAPTURE", "/dev/zero", 1), 0);
@@ -129,6 +154,8 @@ int main(void)
     tcase_add_test(lines, without_the_variable_nothing_is_written);
     tcase_add_test(lines, a_file_that_cannot_be_written_costs_a_line);
     tcase_add_test(lines, a_line_is_not_glued_to_a_torn_one);
+    tcase_add_test(lines, a_file_too_large_to_be_a_list_costs_a_line);
+    tcase_add_test(lines, a_holder_of_the_lock_is_not_waited_for_without_end);
     tcase_add_test(lines, what_is_no_file_costs_a_line);
     suite_add_tcase(suite, lines);
     return check_suite_run(suite);
