@@ -141,17 +141,11 @@ static void append_decode(dllm_kernel_list *list, const dllm_device *device)
     }
 }
 
-void dllm__head_kernels(dllm_kernel_list *list, const dllm_device *device,
-                        const dllm_head_shape *shape)
+static void append_head(dllm_kernel_list *list, const dllm_device *device,
+                        const dllm_head_options *head)
 {
-    const dllm_head_options head = {.struct_size = sizeof head,
-                                    .vocab = shape->vocab,
-                                    .depth = shape->depth,
-                                    .hidden_type = shape->hidden_type,
-                                    .weight_type = shape->weight_type,
-                                    .outputs = DLLM_OUT_ARGMAX};
     dllm_problem problem;
-    if (dllm__head_problem(&problem, &head) != DLLM_OK) return;
+    if (dllm__head_problem(&problem, head) != DLLM_OK) return;
     append_buckets(list, device, problem);
     append_requests(list, device, problem);
     problem.operation = DLLM_OPERATION_SAMPLER;
@@ -160,6 +154,22 @@ void dllm__head_kernels(dllm_kernel_list *list, const dllm_device *device,
     append_buckets(list, device, problem);
     append_combines(list, device, problem);
     append_decode(list, device);
+}
+
+void dllm__head_kernels(dllm_kernel_list *list, const dllm_device *device,
+                        const dllm_head_shape *shape)
+{
+    dllm_head_options head = {.struct_size = sizeof head,
+                              .vocab = shape->vocab,
+                              .depth = shape->depth,
+                              .hidden_type = shape->hidden_type,
+                              .weight_type = shape->weight_type,
+                              .outputs = DLLM_OUT_ARGMAX};
+    append_head(list, device, &head);
+    if (shape->scale == 0.0f && shape->softcap == 0.0f) return;
+    head.scale = shape->scale;
+    head.softcap = shape->softcap;
+    append_head(list, device, &head);
 }
 
 void dllm__shipped_kernels(dllm_kernel_list *list, const char *arch)
@@ -171,8 +181,16 @@ void dllm__shipped_kernels(dllm_kernel_list *list, const char *arch)
     for (int hidden = DLLM_BF16; hidden <= DLLM_FP32; hidden++)
         for (int weight = DLLM_BF16; weight <= DLLM_FP32; weight++)
             for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
-                const dllm_head_shape shape = {126464, depths[i], (dllm_type)hidden,
-                                               (dllm_type)weight};
+                const dllm_head_shape shape = {.vocab = 126464,
+                                               .depth = depths[i],
+                                               .hidden_type = (dllm_type)hidden,
+                                               .weight_type = (dllm_type)weight};
                 dllm__head_kernels(list, &device, &shape);
             }
+    const dllm_head_shape capped = {.vocab = 262144,
+                                    .depth = 4096,
+                                    .hidden_type = DLLM_BF16,
+                                    .weight_type = DLLM_BF16,
+                                    .softcap = 30.0f};
+    dllm__head_kernels(list, &device, &capped);
 }

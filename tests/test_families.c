@@ -269,7 +269,8 @@ START_TEST(prebuilt_combines_serve_any_set_of_outputs)
     static const uint32_t asked[] = {DLLM_OUT_ARGMAX, DLLM_OUT_MAX | DLLM_OUT_FLAGS,
                                      DLLM_OUT_ARGMAX | DLLM_OUT_CONFIDENCE | DLLM_OUT_FLAGS,
                                      DLLM_OUT_ARGMAX | DLLM_OUT_LSE | DLLM_OUT_CONFIDENCE};
-    static const dllm_head_shape shape = {4096, 256, DLLM_BF16, DLLM_BF16};
+    static const dllm_head_shape shape = {
+        .vocab = 4096, .depth = 256, .hidden_type = DLLM_BF16, .weight_type = DLLM_BF16};
     const dllm_device device = typical(archs[_i]);
     list.count = 0;
     dllm__head_kernels(&list, &device, &shape);
@@ -283,6 +284,60 @@ START_TEST(prebuilt_combines_serve_any_set_of_outputs)
         for (int k = 0; k < list.count && !found; k++)
             found = dllm__kernel_spec_equal(&list.specs[k], &wanted);
         ck_assert_msg(found, "outputs 0x%x", asked[i]);
+    }
+}
+END_TEST
+
+static bool is_listed(const dllm_kernel_list *list, const dllm_kernel_spec *wanted)
+{
+    for (int i = 0; i < list->count; i++)
+        if (dllm__kernel_spec_equal(&list->specs[i], wanted)) return true;
+    return false;
+}
+
+/* The kernels that prepare would take for so many rows. */
+static void check_listed(const dllm_kernel_list *list, const dllm_device *device,
+                         const dllm_head_set *set, const dllm_problem *problem)
+{
+    dllm_kernel_spec specs[DLLM_PLAN_KERNELS_MAX];
+    dllm_choice choice;
+    char why[192];
+    ck_assert_int_eq(dllm__choose(&choice, why, problem, device), DLLM_OK);
+    const int count = choice.family->kernels(problem, &choice, specs);
+    for (int i = 0; i < count; i++) {
+        memcpy(specs[i].arch, device->arch, sizeof specs[i].arch);
+        ck_assert_msg(is_listed(list, &specs[i]), "%s, %lld rows, %d multiprocessors: %s of %s",
+                      set->set, (long long)problem->rows_max, device->multiprocessors,
+                      specs[i].file, choice.family->name);
+    }
+}
+
+/* A pack made without a GPU serves devices of the architecture with fewer and more multiprocessors than
+   the typical one, for any row count. */
+START_TEST(prebuilt_kernels_serve_any_row_count)
+{
+    static dllm_kernel_list list;
+    static const int multiprocessors[] = {0, 78, 114, 160}; /* 0: as many as are typical */
+    const dllm_device usual = typical(archs[_i]);
+    int count = 0;
+    const dllm_head_set *sets = dllm__head_sets(&count);
+    for (int s = 0; s < count; s++) {
+        const dllm_head_set *set = &sets[s];
+        const dllm_head_shape shape = {set->vocab,       set->depth, set->weight_type,
+                                       set->weight_type, set->scale, set->softcap};
+        list.count = 0;
+        dllm__head_kernels(&list, &usual, &shape);
+        for (size_t m = 0; m < sizeof multiprocessors / sizeof multiprocessors[0]; m++)
+            for (int64_t rows = 1; rows <= 16384; rows += 1 + rows / 64 * 7) {
+                dllm_problem problem = head(set->vocab, set->depth, rows, set->weight_type);
+                dllm_device device = usual;
+                if (multiprocessors[m]) device.multiprocessors = multiprocessors[m];
+                problem.scale = set->scale;
+                problem.softcap = set->softcap;
+                check_listed(&list, &device, set, &problem);
+                problem.inputs = DLLM_IN_ROW_INDEX;
+                check_listed(&list, &device, set, &problem);
+            }
     }
 }
 END_TEST
@@ -304,6 +359,7 @@ int main(void)
     tcase_add_loop_test(group, refuses_what_a_family_does_not_implement, 0, 5);
     tcase_add_loop_test(group, shipped_kernels_are_listed_once, 0, ARCHS);
     tcase_add_loop_test(group, prebuilt_combines_serve_any_set_of_outputs, 0, ARCHS);
+    tcase_add_loop_test(group, prebuilt_kernels_serve_any_row_count, 0, ARCHS);
     suite_add_tcase(suite, group);
     return check_suite_run(suite);
 }

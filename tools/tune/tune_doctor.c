@@ -215,7 +215,8 @@ static void look_at_compiler(findings *found, dllm_compiler *compiler)
  */
 static bool find_probe(dllm_kernel_spec *out, const char *arch)
 {
-    static const dllm_head_shape shape = {4096, 256, DLLM_BF16, DLLM_BF16};
+    static const dllm_head_shape shape = {
+        .vocab = 4096, .depth = 256, .hidden_type = DLLM_BF16, .weight_type = DLLM_BF16};
     dllm_device device;
     dllm_kernel_list *list = calloc(1, sizeof *list);
     if (!list) return false;

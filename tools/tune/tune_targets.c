@@ -45,11 +45,16 @@ static int collect_arch(dllm_kernel_spec *out, const dllm_device *device, const 
     const dllm_head_set *sets = dllm__head_sets(&set_count);
     list.count = 0;
     for (int i = 0; i < set_count; i++) {
-        dllm_head_shape shape = {sets[i].vocab, sets[i].depth, sets[i].weight_type,
-                                 sets[i].weight_type};
+        dllm_head_shape shape = {.vocab = sets[i].vocab,
+                                 .depth = sets[i].depth,
+                                 .hidden_type = sets[i].weight_type,
+                                 .weight_type = sets[i].weight_type,
+                                 .scale = sets[i].scale,
+                                 .softcap = sets[i].softcap};
         if (!is_wanted(wanted, sets[i].set)) continue;
         dllm__head_kernels(&list, device, &shape);
         shape.hidden_type = DLLM_FP32;
+        shape.scale = shape.softcap = 0.0f;
         dllm__head_kernels(&list, device, &shape);
     }
     memcpy(out, list.specs, (size_t)list.count * sizeof *out);
