@@ -54,5 +54,7 @@ int dllm__tuner_lock(const dllm_context *context, bool (*goes_on)(void *user), v
 
 void dllm__tuner_unlock(int lock)
 {
-    if (lock >= 0) (void)close(lock);
+    if (lock < 0) return;
+    (void)flock(lock, LOCK_UN); /* a child that was forked meanwhile has the descriptor too */
+    (void)close(lock);
 }

@@ -95,7 +95,10 @@ void dllm__capture(const dllm_problem *problem, const dllm_log *log)
     FILE *file = open_file(path);
     const bool added = file && add_line(file, line);
     const int error = errno;
-    if (file) (void)fclose(file);
+    if (file) {
+        (void)flock(fileno(file), LOCK_UN); /* a child forked meanwhile has the descriptor too */
+        (void)fclose(file);
+    }
     if (!added)
         dllm__log(log, "problem not noted in DLLM_CAPTURE %.200s: %s", path, strerror(error));
 }

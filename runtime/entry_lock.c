@@ -42,11 +42,13 @@ void dllm__entry_lock_take(dllm_entry_lock *out, const dllm_cache_dir *dir, cons
 }
 
 /* The name goes first: who waits for this file then finds the entry, and who comes now makes another
-   file only if there is none. */
+   file only if there is none. Closing alone would leave the lock with a child that the application forked
+   in the meantime. */
 void dllm__entry_lock_release(dllm_entry_lock *lock)
 {
     if (lock->fd >= 0) {
         (void)unlinkat(lock->folder.fd, lock->name, 0);
+        (void)flock(lock->fd, LOCK_UN);
         (void)close(lock->fd);
     }
     lock->fd = -1;

@@ -4,9 +4,11 @@
 #include "cache_fixture.h"
 #include "entry_lock.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,6 +89,33 @@ START_TEST(a_dead_holder_is_not_waited_for)
 }
 END_TEST
 
+/* An application forks while it compiles: its child has the descriptor for as long as it lives. */
+START_TEST(a_child_of_the_holder_does_not_keep_it)
+{
+    char below[DLLM_SHA256_HEX_BYTES + 8];
+    char path[FIXTURE_PATH_BYTES];
+    cache_fixture f;
+    fixture_make(&f);
+    const dllm_kernel_key key = fixture_key(1);
+    (void)snprintf(below, sizeof below, "v1/lock/%s", key.hex);
+    fixture_path(path, &f, below);
+    dllm_entry_lock lock = take(&f, 1, 0);
+    const int waiter = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(waiter, 0);
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        for (;;)
+            (void)pause();
+    dllm__entry_lock_release(&lock);
+    ck_assert_int_eq(flock(waiter, LOCK_EX | LOCK_NB), 0);
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    ck_assert_int_eq(close(waiter), 0);
+    fixture_remove(&f);
+}
+END_TEST
+
 START_TEST(where_none_can_be_had_there_is_none)
 {
     char path[FIXTURE_PATH_BYTES];
@@ -132,6 +161,7 @@ int main(void)
     tcase_add_test(lock, waiting_for_a_holder_ends);
     tcase_add_test(lock, another_key_is_not_waited_for);
     tcase_add_test(lock, a_dead_holder_is_not_waited_for);
+    tcase_add_test(lock, a_child_of_the_holder_does_not_keep_it);
     tcase_add_test(lock, where_none_can_be_had_there_is_none);
     tcase_add_test(lock, a_link_in_its_place_is_not_followed);
     suite_add_tcase(suite, lock);
