@@ -306,6 +306,21 @@ mv "$DLLM_CACHE_DIR/v1/k" "$work/moved" && ln -s "$work/moved" "$DLLM_CACHE_DIR/
 check 'list through a link' 5 "$tune" list
 has err 'k: Not a directory'
 
+# ---- a set-uid program: the caller's variables are not heard
+chmod 711 "$work"
+set_uid() { cp "$1" "$2" && chown 54321 "$2" && chmod 4755 "$2"; }
+as_caller="setpriv --reuid 54322 --clear-groups"
+# a file system may not know set-uid
+if [ "$(id -u)" = 0 ] && set_uid "$(command -v id)" "$work/id" &&
+    [ "$($as_caller "$work/id" -u 2>/dev/null)" = 54321 ]; then
+    set_uid "$tune" "$work/set-uid"
+    mkdir "$work/planted"
+    chown 54321 "$work/planted"
+    check 'stat, set-uid' 5 env DLLM_CACHE_DIR="$work/planted" XDG_CACHE_HOME="$work/planted" \
+        HOME="$work/planted" $as_caller "$work/set-uid" stat
+    has err 'no DLLM_CACHE_DIR, XDG_CACHE_HOME, HOME or passwd entry names a folder'
+fi
+
 # ---- a worker that leaves a process behind
 if [ -e "$build/tests/libfake_nvrtc_leaves.so" ]; then
     check 'prebuild whose workers leave a process' 0 env DLLM_CACHE_DIR="$work/left" \

@@ -30,6 +30,13 @@ dllm_test(test_pack_call LABEL unit SOURCES test_pack_call.c fake_driver.c scrat
   LIBRARIES -Wl,--wrap=dllm__driver_open)
 add_dependencies(test_pack_call fake_nvrtc dllm-jit)
 
+# The shared library, opened and closed as a plugin is; a sanitizer would keep its own threads and files.
+if(NOT DLLM_SANITIZE)
+  dllm_test(test_host LABEL unit SOURCES test_host.c scratch.c)
+  target_compile_definitions(test_host PRIVATE DLLM_SHARED="$<TARGET_FILE:dllm>")
+  add_dependencies(test_host dllm)
+endif()
+
 # A run path comes before LD_LIBRARY_PATH, so that a real driver is not found first.
 add_library(old_libcuda SHARED old_libcuda.c)
 set_target_properties(old_libcuda PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1 NO_SONAME ON

@@ -165,6 +165,36 @@ START_TEST(what_was_made_before_the_lock_is_not_made_again)
 }
 END_TEST
 
+/* Another process trims the folder between a listing and the reading of what it names. */
+static void evict_older(void *user, const char *line)
+{
+    char path[FIXTURE_PATH_BYTES];
+    kernel_fixture *f = user;
+    f->folder.lines++;
+    if (!strstr(line, "bad cache entry")) return;
+    kernel_fixture_path(path, f, "12.9.86");
+    ck_assert_int_eq(unlink(path), 0);
+}
+
+START_TEST(an_entry_that_went_away_is_a_miss)
+{
+    char path[FIXTURE_PATH_BYTES];
+    kernel_fixture f;
+    kernel_fixture_make(&f);
+    fake_compiler.build = "12.9.86";
+    ck_assert_int_eq(kernel_fixture_get(&f, 0), DLLM_OK);
+    kernel_fixture_restart(&f);
+    ck_assert_int_eq(kernel_fixture_get(&f, 0), DLLM_OK);
+    kernel_fixture_path(path, &f, "13.0.88");
+    fixture_write(path, "x", 1);
+    f.folder.log = (dllm_log){.function = evict_older, .user = &f};
+    kernel_fixture_restart(&f);
+    ck_assert_int_eq(kernel_fixture_get(&f, DLLM_PREPARE_CACHE_ONLY), DLLM_NOT_CACHED);
+    ck_assert_int_eq(f.folder.lines, 1);
+    kernel_fixture_unmake(&f);
+}
+END_TEST
+
 START_TEST(what_is_passed_over_is_told_once)
 {
     char path[FIXTURE_PATH_BYTES];
@@ -282,6 +312,7 @@ int main(void)
     TCase *processes = tcase_create("processes");
     tcase_set_timeout(processes, 120);
     tcase_add_test(processes, what_was_made_before_the_lock_is_not_made_again);
+    tcase_add_test(processes, an_entry_that_went_away_is_a_miss);
     tcase_add_test(processes, what_is_passed_over_is_told_once);
     tcase_add_test(processes, processes_on_a_cold_folder_compile_once);
     tcase_add_test(processes, without_locks_all_are_right);
