@@ -229,7 +229,8 @@ def sections(results):
             if not chosen:
                 continue
             many = op == "head" and len({shape_of(r) for r in chosen}) > 1
-            found[f"{peers}{op}{'s' if many else ''} {method}"] = section(chosen, method)
+            more = "more " if any(r["what"].endswith(MORE) for r in chosen) else ""
+            found[f"{peers}{more}{op}{'s' if many else ''} {method}"] = section(chosen, method)
     for kind, section, chosen in (
             ("step", step_section, [r for r in results if r["op"] == "step"]),
             ("host", host_section, [r for r in results if r["method"] == "H"])):
