@@ -42,7 +42,7 @@ static int64_t packed_depth(const dllm_problem *problem)
 
 static workspace_parts parts_of(const dllm_problem *problem, int threads)
 {
-    const size_t lines = (size_t)(dllm__cpu_pass_rows(problem) * dllm__copies(problem));
+    const size_t lines = (size_t)dllm__cpu_pass_rows(problem) * (size_t)dllm__copies(problem);
     const size_t tile = lines < TILE_ROWS_MAX ? lines : TILE_ROWS_MAX;
     return (workspace_parts){
         dllm__cpu_aligned(lines * (size_t)packed_depth(problem) * sizeof(float)),

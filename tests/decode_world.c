@@ -60,7 +60,7 @@ static void write_row(decode_world *world, int64_t place, const int64_t *canvas,
 static void write_rows(decode_world *world, const dllm_trunk_call *call)
 {
     const bool gathered = world->options.layout == DLLM_HIDDEN_GATHERED;
-    const int64_t second = gathered ? call->rows_max : world->count * WORLD_LENGTH;
+    const int64_t second = gathered ? call->rows_max : (int64_t)world->count * WORLD_LENGTH;
     int row = 0;
     for (size_t i = 0; i < sizeof world->hidden / sizeof world->hidden[0]; i++)
         world->hidden[i] = NAN;

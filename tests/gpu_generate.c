@@ -32,9 +32,10 @@ END_TEST
 /** A guided text is that of the CPU, by every family. */
 START_TEST(guided_run)
 {
+    static const char austen[] = GENERATE_AUSTEN;
     static generate_end cpu, gpu;
-    const char *arguments[16] = {"--model", GENERATE_AUSTEN, "--prompt", "It is", "--gen-length",
-                                 "24",      "--cfg-scale",   "1.5",      NULL};
+    const char *arguments[16] = {"--model", austen,        "--prompt", "It is", "--gen-length",
+                                 "24",      "--cfg-scale", "1.5",      NULL};
     generate_run(&cpu, arguments);
     ck_assert_msg(cpu.code == 0, "%s", cpu.err);
     const char *const further[] = {"--device", "cuda", "--family", families[_i], NULL};

@@ -145,7 +145,7 @@ static void pack_lines(session *run)
     ck_assert_ptr_nonnull(base);
     memset(base, 0xff, (size_t)lines * bytes);
     for (int64_t r = 0; r < p->rows; r++)
-        for (int copy = 0; copy < 2; copy++) {
+        for (int64_t copy = 0; copy < 2; copy++) {
             const char *row = (const char *)p->hidden + (size_t)(copy * p->rows + r) * bytes;
             const int64_t line = r / GROUP * GROUP * 2 + copy * GROUP + r % GROUP;
             memcpy(base + (size_t)line * bytes, row,

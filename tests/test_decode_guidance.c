@@ -157,7 +157,7 @@ END_TEST
 static int near_trunk(void *user, dllm_trunk_call *call)
 {
     decode_world *to = user;
-    float *second = to->hidden + WORLD_LENGTH * WORLD_VOCAB;
+    float *second = to->hidden + (size_t)WORLD_LENGTH * WORLD_VOCAB;
     (void)call;
     to->hidden[0] = 13.375f;
     to->hidden[1] = 13.4375f;
