@@ -1067,13 +1067,15 @@ typedef enum dllm_mask_rule {
     DLLM_MASK_ALLOW = 2     /* it may be chosen, and its position stays masked */
 } dllm_mask_rule;
 
-/** What late ids are: those of an end, whose confidence a model overrates (docs/decode.md 2.5). */
+/**
+ * What the confidence of late ids is: those of an end, which a model overrates (docs/decode.md 2.5).
+ * PUBLISHED is what LLaDA's code does: late[0] is EOS, the others are EoT, and once the token is
+ * chosen they leave the softmax of its confidence, EOS only where the sequence is greedy. It is a
+ * second pass of the head a step.
+ */
 typedef enum dllm_eos_confidence {
     DLLM_EOS_INTENDED = 0, /* their positions are committed last */
-    DLLM_EOS_PUBLISHED =
-        1 /* as LLaDA's code has it: late[0] is EOS, the others EoT; once the token is
-                              chosen they leave the softmax of its confidence, EOS only where the
-                              sequence is greedy. A second pass of the head a step */
+    DLLM_EOS_PUBLISHED = 1 /* they leave the softmax */
 } dllm_eos_confidence;
 
 /** How many positions a step commits, where its selection counts. */
