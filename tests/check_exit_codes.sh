@@ -53,7 +53,8 @@ expect 0 ' passed, 0 failed, ' decode "${cases%row_cases.json}decode_cases.json"
 expect 0 '^PASS factor_selection$' decode "${cases%row_cases.json}decode_cases.json" --tier A
 expect 0 '^PASS predicted_mask_id$' decode "${cases%row_cases.json}decode_cases.json"
 expect 0 '^PASS argmax_tie_and_vocab_shard_merge$' decode "${cases%row_cases.json}decode_cases.json"
-expect 0 '^SKIP cfg: needs guidance$' decode "${cases%row_cases.json}decode_cases.json"
+expect 0 '^PASS cfg$' decode "${cases%row_cases.json}decode_cases.json"
+expect 0 '^SKIP wino: needs tier C$' decode "${cases%row_cases.json}decode_cases.json"
 expect 0 '^PASS editing_joint_threshold$' decode "${cases%row_cases.json}decode_cases.json"
 sed 's/6, 7, 8, 9, 10, 11\], "forwards": 4/6, 7, 8, 9, 10, 12], "forwards": 4/' \
     "${cases%row_cases.json}decode_cases.json" >"$folder/ended.json"
