@@ -27,24 +27,34 @@ DLLM_RULE void dllm_copy_noise(const dllm_step *step, int32_t q, int64_t r)
         params->rows.noise[r * words + i] = params->given_noise[row * words + i];
 }
 
+/* What is taken off one id's logit in a row, -1: of none. Confidences that are published leave out EOS
+   where nothing is drawn; else a rule may penalise the id in front. */
+DLLM_RULE int64_t dllm_row_penalty(const dllm_step *step, int32_t q, float *amount)
+{
+    const dllm_sequence_rules *rules = step->rules;
+    *amount = 0.0f;
+    if (step->params->manner.publishes) {
+        if (rules->temperature > 0.0f) return -1;
+        *amount = DLLM_INFINITY;
+        return step->params->manner.eos;
+    }
+    if (rules->penalty == 0.0f || q <= step->record->low) return -1;
+    *amount = rules->penalty;
+    return dllm_canvas_read(step, q - 1);
+}
+
 DLLM_RULE void dllm_fill_row(const dllm_step *step, int32_t q, int64_t r)
 {
     const dllm_step_rows *rows = &step->params->rows;
     const dllm_noise_stream stream = dllm_position_stream(step, q, step->record->forwards);
-    const int32_t has_penalty = step->rules->penalty != 0.0f && q > step->record->low;
     rows->position[r] = q;
     rows->source[r] = dllm_source_row(step, q, r);
     if (rows->temperature) rows->temperature[r] = step->rules->temperature;
     if (rows->key) rows->key[r] = stream.key;
     if (rows->seed) rows->seed[r] = stream.seed;
     if (rows->draw) rows->draw[r] = stream.draw;
-    if (rows->penalty_id) rows->penalty_id[r] = has_penalty ? dllm_canvas_read(step, q - 1) : -1;
-    if (rows->penalty) rows->penalty[r] = has_penalty ? step->rules->penalty : 0.0f;
-    if (step->params->manner.publishes) {
-        const int32_t is_greedy = !(step->rules->temperature > 0.0f);
-        rows->penalty_id[r] = is_greedy ? step->params->manner.eos : -1;
-        rows->penalty[r] = is_greedy ? DLLM_INFINITY : 0.0f;
-    }
+    if (rows->penalty_id && rows->penalty)
+        rows->penalty_id[r] = dllm_row_penalty(step, q, &rows->penalty[r]);
     if (rows->cfg_scale) rows->cfg_scale[r] = step->rules->cfg_scale;
     if (rows->noise) dllm_copy_noise(step, q, r);
 }

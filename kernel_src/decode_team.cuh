@@ -61,7 +61,8 @@ DLLM_DEVICE const int32_t *exchange_by_warp(const int32_t *values, int32_t count
     const unsigned warp = threadIdx.x / warp_lanes;
     __syncthreads();
     for (int i = 0; i < count; i++)
-        if (threadIdx.x % warp_lanes == 0) of_warp[i * team_warps + warp] = values[i];
+        if (threadIdx.x % warp_lanes == 0)
+            of_warp[static_cast<unsigned>(i) * team_warps + warp] = values[i];
     __syncthreads();
     return of_warp;
 }
