@@ -1003,7 +1003,7 @@ typedef struct dllm_sequence_status {
 typedef struct dllm_batch_status {
     size_t struct_size;
     int32_t unfinished;
-    int32_t forwards;      /* that began with an unfinished sequence */
+    int32_t forwards;      /* that began with an unfinished sequence, also those refused */
     int32_t idle_forwards; /* launched ahead, for nobody */
     int32_t trunk_code;    /* what the trunk returned when it was not 0 */
     int64_t traced;        /* records, also those for which there was no room */

@@ -137,7 +137,7 @@ DLLM_RULE dllm_noise_stream dllm_position_stream(const dllm_step *step, int32_t 
 DLLM_RULE void dllm_position_words(uint32_t out[2], const dllm_step *step, int32_t q)
 {
     const dllm_decode_params *params = step->params;
-    const dllm_noise_stream stream = dllm_position_stream(step, q, step->record->forwards - 1);
+    const dllm_noise_stream stream = dllm_position_stream(step, q, step->record->forwards);
     if (!params->given_positions) {
         dllm_noise_words(out, &stream, DLLM_POSITION_ID);
         return;
@@ -152,7 +152,7 @@ DLLM_RULE void dllm_id_words(uint32_t out[2], const dllm_step *step, int64_t r, 
 {
     const dllm_decode_params *params = step->params;
     const dllm_noise_stream stream =
-        dllm_position_stream(step, params->rows.position[r], step->record->forwards - 1);
+        dllm_position_stream(step, params->rows.position[r], step->record->forwards);
     if (!params->rows.noise) {
         dllm_noise_words(out, &stream, id);
         return;

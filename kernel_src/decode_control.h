@@ -94,7 +94,7 @@ typedef struct dllm_sequence_record {
     int32_t step;           /* of the block, the next one */
     int32_t masks;          /* left in the block */
     int32_t end;            /* of the result: behind the first EOS, or the length */
-    int32_t forwards;       /* with this sequence unfinished */
+    int32_t forwards;       /* with this sequence unfinished, before the one under way */
     int32_t commits;        /* masks that became tokens */
     int32_t edits;          /* tokens that changed */
     int32_t uncovered;      /* rows whose filter was not covered */

@@ -45,6 +45,7 @@ DLLM_RULE void dllm_step_select(const dllm_step *step)
     dllm_sequence_record *record = step->record;
     const int32_t positions = dllm_step_end(step) - dllm_step_begin(step);
     const int32_t is_read = record->phase != DLLM_FORWARD_PERSIST;
+    const int32_t is_made = dllm_is_running(step);
     if (dllm_is_running(step) && is_read) (void)dllm_take_rows(step, positions);
     if (dllm_is_running(step) && is_read) {
         const int32_t eligible = dllm_order_keys(step, positions);
@@ -70,7 +71,9 @@ DLLM_RULE void dllm_step_select(const dllm_step *step)
         dllm_step_settle(step, dllm_nothing_read());
     }
     dllm_team_meet();
-    if (dllm_team_rank() == 0) dllm_step_finish(step);
+    if (dllm_team_rank() != 0) return;
+    record->forwards += is_made;
+    dllm_step_finish(step);
 }
 
 /** Sequence `s` of a step whose arrays lie in `params`. The cancel word is the host's, and far from a

@@ -282,7 +282,7 @@ DLLM_RULE void dllm_trace_step(const dllm_step *step, int32_t positions, int32_t
         const int32_t q = dllm_step_begin(step) + i;
         if (!commits_this && !block->edited[i]) continue;
         const dllm_change change = {step->sequence,
-                                    record->forwards - 1,
+                                    record->forwards,
                                     commits_this ? DLLM_CHANGE_COMMIT : DLLM_CHANGE_EDIT,
                                     q,
                                     dllm_canvas_read(step, q),
@@ -294,7 +294,7 @@ DLLM_RULE void dllm_trace_step(const dllm_step *step, int32_t positions, int32_t
         masks -= commits_this && q >= record->low;
     }
     const dllm_change end = {step->sequence,
-                             record->forwards - 1,
+                             record->forwards,
                              DLLM_CHANGE_STEP,
                              record->reads,
                              commits,

@@ -88,18 +88,15 @@ DLLM_RULE void dllm_count_forward(const dllm_step *step, int32_t rows)
         batch->idle_forwards++;
 }
 
-/* Ends a sequence, or takes note of its forward. */
+/* Takes note of a sequence's rows, or ends it. Its forward counts once it has been made: a trunk that
+   refuses it is asked for the same one again. */
 DLLM_RULE void dllm_enter_step(const dllm_step *step, int32_t first_row)
 {
     dllm_sequence_record *record = step->record;
     record->first_row = first_row;
-    if (!dllm_is_running(step)) return;
-    if (step->cancelled) {
-        record->state = DLLM_RECORD_CANCELLED;
-        dllm_team_add(&step->params->batch->unfinished, -1);
-    } else {
-        record->forwards++;
-    }
+    if (!dllm_is_running(step) || !step->cancelled) return;
+    record->state = DLLM_RECORD_CANCELLED;
+    dllm_team_add(&step->params->batch->unfinished, -1);
 }
 
 /** Lists the rows that a step of a sequence reads. */

@@ -17,7 +17,7 @@ DLLM_RULE void dllm_fail_sequence(const dllm_step *step, int32_t state, int32_t 
 {
     dllm_end_sequence(step, state);
     step->record->error_position = position;
-    step->record->error_step = step->record->forwards - 1;
+    step->record->error_step = step->record->forwards;
 }
 
 /* The block that begins at `low`; none is left: done. */

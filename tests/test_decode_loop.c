@@ -257,6 +257,27 @@ START_TEST(a_cancelled_run_goes_on_as_one_run)
 }
 END_TEST
 
+/* A forward that was refused is made again: the same draws, the same count. */
+START_TEST(a_refused_run_goes_on_as_one_run)
+{
+    make_batch(&world, _i);
+    make_batch(&other, _i);
+    world.fails_at = 2;
+    take_run(&world, DLLM_INCOMPLETE);
+    ck_assert_int_eq(world_status(&world, 2).forwards, 2);
+    ck_assert_int_eq(dllm_decode_run(world.decode, NULL), DLLM_INCOMPLETE);
+    world.fails_at = -1;
+    ck_assert_int_eq(dllm_decode_run(world.decode, NULL), DLLM_OK);
+    take_run(&other, DLLM_OK);
+    for (int s = 0; s < WORLD_SEQUENCES; s++) {
+        ck_assert_same_canvas(s, &other, s);
+        ck_assert_int_eq(world_status(&world, s).forwards, world_status(&other, s).forwards);
+    }
+    world_release(&other);
+    world_release(&world);
+}
+END_TEST
+
 START_TEST(a_block_ends_where_the_next_begins)
 {
     world_create(&world, "threshold");
@@ -506,6 +527,7 @@ int main(void)
     suite_add_tcase(suite, batches);
     TCase *steps = tcase_create("steps");
     tcase_add_loop_test(steps, a_cancelled_run_goes_on_as_one_run, 0, PRESETS);
+    tcase_add_loop_test(steps, a_refused_run_goes_on_as_one_run, 0, PRESETS);
     tcase_add_test(steps, a_block_ends_where_the_next_begins);
     tcase_add_loop_test(steps, the_trace_tells_every_change, 0, PRESETS);
     tcase_add_test(steps, a_full_trace_goes_on_counting);
