@@ -1053,7 +1053,8 @@ typedef struct dllm_trunk_call {
                        be written */
     int32_t zero;
     const void *unconditional; /* (sequences, unconditional_stride) ids, read only: each canvas with
-                                  its prompt masked; NULL without guidance */
+                                  its prompt masked, and masks behind its end; masks alone of a
+                                  sequence that is inactive; NULL without guidance */
     int64_t unconditional_stride;
 } dllm_trunk_call;
 

@@ -180,7 +180,8 @@ typedef struct dllm_decode_params {
     dllm_batch_record *batch;
     const int32_t *cancel; /* not 0: sequences stop where they are */
     void *canvas;
-    void *unconditional; /* (sequences, length_max) guidance: canvases with their prompt masked */
+    void *unconditional; /* (sequences, length_max) guidance: canvases with their prompt masked, and
+                            what lies behind them */
     uint8_t *guarded;    /* (sequences, positions_max) edits: positions of the block that stay */
     dllm_change *trace;
     int64_t trace_max;

@@ -219,15 +219,18 @@ DLLM_RULE void dllm_step_resume(const dllm_step *step)
     dllm_team_meet();
 }
 
-/* The second canvas of guidance: the first with its prompt masked. */
+/* The second canvas of guidance: the first with its prompt masked. What the sequence does not have is
+   masked too: a trunk that takes whole canvases finds ids everywhere. */
 DLLM_RULE void dllm_copy_canvas(const dllm_step *step)
 {
     const dllm_sequence_rules *rules = step->rules;
+    const int32_t length = dllm_is_running(step) ? rules->length : 0;
     if (!step->params->unconditional) return;
     DLLM_ROLLED
-    for (int32_t q = dllm_team_rank(); q < rules->length; q += dllm_team_size())
-        dllm_unconditional_write(
-            step, q, q < rules->prompt ? step->params->manner.mask_id : dllm_canvas_read(step, q));
+    for (int32_t q = dllm_team_rank(); q < step->params->length_max; q += dllm_team_size())
+        dllm_unconditional_write(step, q,
+                                 q < rules->prompt || q >= length ? step->params->manner.mask_id
+                                                                  : dllm_canvas_read(step, q));
 }
 
 /** Puts a sequence at its first block, or one that was cancelled back to work. Later steps keep count
@@ -236,7 +239,7 @@ DLLM_RULE void dllm_step_start(const dllm_step *step)
 {
     const int32_t is_new = dllm_is_running(step) && step->record->block < 0;
     const int32_t is_cancelled = step->record->state == DLLM_RECORD_CANCELLED;
-    if (is_new) dllm_copy_canvas(step);
+    if (step->record->block < 0) dllm_copy_canvas(step);
     dllm_team_meet();
     if (is_new && dllm_team_rank() == 0) {
         step->record->block = 0;

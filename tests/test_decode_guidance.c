@@ -76,6 +76,29 @@ START_TEST(the_second_canvas_follows_the_first)
 }
 END_TEST
 
+/* Behind the end of the first sequence, and wherever the second has none. */
+static void look_behind_the_ends(decode_world *from, const dllm_trunk_call *call)
+{
+    const int64_t *ids = call->unconditional;
+    ck_assert_int_eq(call->unconditional_stride, WORLD_LENGTH);
+    for (int q = 0; q < WORLD_LENGTH; q++) {
+        if (q >= 24) ck_assert_int_eq(ids[q], WORLD_MASK);
+        ck_assert_msg(ids[WORLD_LENGTH + q] == WORLD_MASK, "position %d, forward %d", q,
+                      from->forwards);
+    }
+}
+
+START_TEST(the_second_canvas_is_masked_where_there_is_no_first)
+{
+    make_world(&world, 0);
+    world.looked = look_behind_the_ends;
+    world.sequences[1].inactive = 1;
+    take_run(&world, DLLM_OK);
+    ck_assert_int_gt(world.forwards, 3);
+    world_release(&world);
+}
+END_TEST
+
 /* Tokens before the mask are no prompt where they stand behind it: they stay in both canvases. */
 START_TEST(tokens_behind_the_prompt_stay)
 {
@@ -400,6 +423,7 @@ int main(void)
     Suite *suite = suite_create("decode_guidance");
     TCase *guidance = tcase_create("guidance");
     tcase_add_loop_test(guidance, the_second_canvas_follows_the_first, 0, PRESETS);
+    tcase_add_test(guidance, the_second_canvas_is_masked_where_there_is_no_first);
     tcase_add_test(guidance, tokens_behind_the_prompt_stay);
     tcase_add_loop_test(guidance, a_scale_of_0_decodes_as_without_guidance, 0, PRESETS);
     tcase_add_test(guidance, a_scale_changes_its_own_sequence);
