@@ -1143,7 +1143,7 @@ typedef struct dllm_sequence {
     int32_t filters_greedy;     /* 1: the filter is used at T <= 0 too */
     int32_t max_post_steps;     /* edits: forwards of a block without masks */
     float eps;                  /* of Dream's schedule */
-    float order_temperature;    /* > 0: keys are divided by it and get noise */
+    float order_temperature;    /* > 0: keys are divided by it and get noise; coins take none */
     float edit_threshold;
     float penalty; /* taken off the id at the position before */
     uint64_t seed;

@@ -149,6 +149,7 @@ static dllm_status check_abilities(const reader *from)
     const dllm_decode *decode = from->decode;
     const dllm_sequence *given = &from->given;
     const bool is_bounded = given->selection.name == DLLM_SELECTION_ENTROPY_BOUND;
+    const bool is_tossed = given->selection.name == DLLM_SELECTION_COINS;
     const struct {
         bool lacks;
         const char *what;
@@ -163,8 +164,8 @@ static dllm_status check_abilities(const reader *from)
          "an entropy bound wants the entropy as key, or in head.outputs"},
         {is_bounded && !given->selection.by_key && decode->options.key != DLLM_KEY_NEG_ENTROPY,
          "an entropy bound by entropy wants key neg_entropy"},
-        {given->selection.name == DLLM_SELECTION_COINS && decode->options.key != DLLM_KEY_RANDOM,
-         "coins want key random"},
+        {is_tossed && given->order_temperature > 0, "coins want order_temperature 0"},
+        {is_tossed && decode->options.key != DLLM_KEY_RANDOM, "coins want key random"},
         {given->eos_count > 0 && !given->eos, "eos is NULL"}};
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         if (rules[i].lacks)

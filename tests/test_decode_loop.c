@@ -398,6 +398,12 @@ static void worsen_count(dllm_sequence *sequence)
     sequence->steps = 0;
 }
 
+static void worsen_coins(dllm_sequence *sequence)
+{
+    sequence->selection.name = DLLM_SELECTION_COINS;
+    sequence->order_temperature = 0.5f;
+}
+
 static const struct {
     void (*worsen)(dllm_sequence *);
     const char *message;
@@ -412,6 +418,7 @@ static const struct {
     {worsen_end, "sequence 0: 23 is an end of sequence and the mask"},
     {worsen_two_limits, "sequence 0: steps 4, steps_per_block 2: a schedule wants one"},
     {worsen_count, "sequence 0: count 0 commits nothing, and neither schedule nor steps are given"},
+    {worsen_coins, "sequence 0: coins want order_temperature 0"},
 };
 
 START_TEST(refuses_a_bad_sequence)
