@@ -8,7 +8,11 @@
 
 #include <string.h>
 
-enum { SEQUENCES_MAX = 1 << 16, LENGTH_MAX = 1 << 24 };
+enum {
+    SEQUENCES_MAX = 1 << 16,
+    LENGTH_MAX = 1 << 24,
+    SUPPRESS_MAX = INT32_MAX - DLLM_LATE_IDS_MAX /* the mask and late ids are added */
+};
 
 _Static_assert((int)DLLM_HIDDEN_GATHERED == (int)DLLM_ROWS_GATHERED &&
                    (int)DLLM_HIDDEN_BLOCK_AND_BEFORE == (int)DLLM_ROWS_BLOCK_AND_BEFORE,
@@ -117,7 +121,7 @@ static dllm_status check_head(const dllm_head_options *head)
     if (head->vocab_offset != 0)
         return dllm__fail(DLLM_UNSUPPORTED, "head.vocab_offset %lld: a loop has a whole vocabulary",
                           (long long)head->vocab_offset);
-    return DLLM_OK;
+    return dllm__check_range("head.suppress_max", head->suppress_max, 0, SUPPRESS_MAX);
 }
 
 /* ---- what follows ------------------------------------------------------------------------- */

@@ -514,6 +514,22 @@ START_TEST(refuses_bad_options)
 }
 END_TEST
 
+/* The mask is one more than the caller's: with it -1 would be none, and the largest none either. */
+START_TEST(refuses_a_suppress_max_that_does_not_count)
+{
+    static const struct {
+        int32_t suppress_max;
+        const char *message;
+    } outside[] = {{-1, "head.suppress_max -1 is outside 0 .. 2147483631"},
+                   {INT32_MAX, "head.suppress_max 2147483647 is outside 0 .. 2147483631"}};
+    world_create(&world, "llada");
+    world.options.head.suppress_max = outside[_i].suppress_max;
+    ck_assert_int_eq(world_begin(&world), DLLM_INVALID_ARGUMENT);
+    ck_assert_str_eq(dllm_last_error(), outside[_i].message);
+    world_release(&world);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("decode_loop");
@@ -545,6 +561,7 @@ int main(void)
     tcase_add_test(arguments, refuses_a_mask_that_may_be_chosen_for_ever);
     tcase_add_test(arguments, refuses_bad_buffers);
     tcase_add_test(arguments, refuses_bad_options);
+    tcase_add_loop_test(arguments, refuses_a_suppress_max_that_does_not_count, 0, 2);
     suite_add_tcase(suite, arguments);
     return check_suite_run(suite);
 }
