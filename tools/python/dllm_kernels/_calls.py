@@ -11,7 +11,9 @@ from ._rows import HEAD, SAMPLER, Operation, run_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-if torch:
+# before 2.4 torch takes no operator of others, and compiles through none
+COMPILES = hasattr(getattr(torch, "library", None), "custom_op")
+if COMPILES:
     from . import _torch_op
 
 
@@ -25,7 +27,7 @@ def _call(
 ) -> HeadOutput:
     arrays, settings = split_options(options)
     outputs = tuple(outputs)
-    if torch and torch.compiler.is_compiling():
+    if COMPILES and torch.compiler.is_compiling():
         return HeadOutput(
             **_torch_op.rows(operation, source, weight, outputs, ids, arrays, settings)
         )
@@ -104,7 +106,7 @@ def merge_states(
     unknown = {*arrays, *settings} - MERGE_KEYWORDS
     if unknown:
         raise TypeError(f"{', '.join(sorted(unknown))}: not a keyword of merge_states")
-    if torch and torch.compiler.is_compiling():
+    if COMPILES and torch.compiler.is_compiling():
         return HeadOutput(**_torch_op.merge(states, vocab, tuple(outputs), ids, arrays, settings))
     arrays = {name: as_array(array) for name, array in arrays.items()}
     return HeadOutput(**run_merge(as_array(states), vocab, tuple(outputs), ids, arrays, settings))

@@ -1,6 +1,9 @@
 """fused_head and fused_sampler on NumPy arrays: values, strides, gather, refusals, threads."""
 
 import os
+import pathlib
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -300,3 +303,22 @@ def test_a_forked_child_makes_its_own_context():
     if child == 0:
         os._exit(0 if same(fused_sampler(logits), wanted) else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+OLD_TORCH = """
+import sys, types
+import numpy as np
+torch = types.ModuleType("torch")
+torch.Tensor, torch.library = type("Tensor", (), {}), types.ModuleType("torch.library")
+sys.modules["torch"] = torch
+from dllm_kernels import fused_sampler
+print(fused_sampler(np.float32([[1, 3, 2]])).argmax.tolist())
+"""
+
+
+def test_a_torch_without_operators_is_no_hindrance():
+    root = pathlib.Path(dllm_kernels.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", OLD_TORCH],
+        env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True)  # fmt: skip
+    assert done.stdout == "[1]\n", done.stderr
