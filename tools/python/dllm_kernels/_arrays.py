@@ -66,7 +66,7 @@ class TorchArrays:
             tensor.shape,
             tensor.stride(),
             self.names.get(dtype) or str(dtype),
-            dtype.itemsize,
+            tensor.element_size(),
             tensor.get_device(),
         )
 
