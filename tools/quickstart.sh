@@ -2,7 +2,8 @@
 # quickstart.sh - from a fresh machine to text: sets up, builds, and runs the main job
 #
 # With a GPU the text is generated on it. Without one it is generated on the CPU, and the kernels are
-# prebuilt for the architecture DLLM_ARCH (default sm_90a). Safe to repeat: a second run takes seconds.
+# prebuilt for the architecture DLLM_ARCH (default sm_90a), which takes minutes. Safe to repeat: a
+# second run takes seconds.
 set -eu
 cd "$(dirname "$0")/.."
 . tools/setup.sh
@@ -30,7 +31,7 @@ else
     }
     say "no GPU here: on the CPU"
     generate --device cpu
-    say "prebuilding the kernels for ${DLLM_ARCH:-sm_90a}"
+    say "prebuilding the kernels for ${DLLM_ARCH:-sm_90a}: minutes the first time"
     build/quickstart/dllm-tune prebuild --arch "${DLLM_ARCH:-sm_90a}"
 fi
 say "done: ${DLLM_NVRTC:+DLLM_NVRTC=$DLLM_NVRTC }build/quickstart/dllm-tune doctor says what is here"
