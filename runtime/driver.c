@@ -77,9 +77,7 @@ dllm_status dllm__driver_open(dllm_driver *out)
     /* never closed: the driver keeps threads and thread-local data that do not survive an unload */
     driver.library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
     if (!driver.library)
-        return dllm__fail(DLLM_LIBRARY_MISSING,
-                          "the CUDA driver cannot be opened: looked for %s: %s", library_name,
-                          dlerror());
+        return dllm__fail(DLLM_LIBRARY_MISSING, "the CUDA driver cannot be opened: %s", dlerror());
     DLLM_TRY(fill_table(&driver));
     /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): fill_table has set every slot */
     DLLM_TRY(dllm__driver_check(&driver, driver.init(0), "cuInit"));

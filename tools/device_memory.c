@@ -58,7 +58,7 @@ static bool load_calls(device_calls *out, char message[256])
 {
     out->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!out->library) {
-        (void)snprintf(message, 256, "libcuda.so.1 cannot be opened: %.200s", dlerror());
+        (void)snprintf(message, 256, "the CUDA driver cannot be opened: %.200s", dlerror());
         return false;
     }
     struct {
