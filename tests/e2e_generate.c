@@ -87,7 +87,7 @@ static const struct {
      1,
      "--rule threshold wants --threshold, preset llada has none"},
     {{MODEL, "--trace", "/nowhere/trace"}, 2, "/nowhere/trace: No such file or directory"},
-    {{"--model", "/nowhere", "--prompt", "x"}, 1, "/nowhere/config.json: unable to open"},
+    {{"--model", "/nowhere", "--prompt", "x"}, 1, "/nowhere/config.json cannot be opened: No such"},
     {{MODEL, "--family", "no_such"}, 1, "no_such"},
     {{MODEL, "--device", "cuda:999"}, 3, "dllm-generate: "},
 };

@@ -3,10 +3,12 @@
  */
 #include "model.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NAME_PREFIX "model.transformer."
 #define LAYERS_MAX 4096
@@ -105,6 +107,8 @@ static bool read_config(dllm_model_config *out, const char *folder, dllm_message
     if (!make_path(path, sizeof path, folder, "config.json", message)) return false;
     json_error_t error;
     json_t *config = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    if (!config && json_error_code(&error) == json_error_cannot_open_file)
+        return DLLM_REFUSE(message, "%s cannot be opened: %s", path, strerror(errno));
     if (!config)
         return error.line > 0
                    ? DLLM_REFUSE(message, "%s: %s (line %d)", path, error.text, error.line)
