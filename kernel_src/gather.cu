@@ -2,14 +2,14 @@
  * gather.cu - a packed copy of rows picked by index, for a product that cannot gather by itself
  *
  *     packed[r, h] = source[row_index[r], h] for h < depth, 0 if the index is outside the source
- *     with guidance packed has the lines of pairs.cuh, the unconditional one of source row i being source
- *     row source_rows + i
+ *     with guidance packed has the lines of pairs.cuh, the unconditional one of source row i being
+ *     source row source_rows + i
  *
  * source   (source_rows, depth) elements of DLLM_ELEMENT_BYTES, source_stride apart, any alignment
  * packed   (rows, depth), packed_stride apart; what lies between depth and stride is left alone, as
  *          are rows from the device's count on
- * Grid     as many blocks of 256 threads as packed has lines, a line a block; 16 bytes a thread where the row's beginnings
- *          in source and packed and its length allow, else an element.
+ * Grid     as many blocks of 256 threads as packed has lines, a line a block; 16 bytes a thread where
+ *          the row's beginnings in source and packed and its length allow, else an element.
  * Shared   none. Barriers none.
  * Source   numerics.md 12
  */

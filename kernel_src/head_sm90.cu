@@ -18,7 +18,8 @@
  *          there are no more, which is worth more than hiding the fold. Rows of hidden are M, rows
  *          of weight N: a lane keeps the same rows from tile to tile, its running states stay in
  *          registers, and lanes and warpgroups meet once, at the end of a unit.
- *          The last warpgroup produces: one lane starts the copies, the other warps leave at once.
+ *          Of the last warpgroup one warp produces, of which one lane starts the copies; the others
+ *          leave at once.
  * Pipeline a flat walk over (unit, tile, depth step) through a ring of stages. A stage is 64
  *          elements of depth of hidden_rows rows of hidden and tile_vocab rows of weight. The
  *          warpgroups know from the number of a tile which stage it begins at.
