@@ -2,7 +2,6 @@
 #include "check_suite.h"
 #include "decode_world.h"
 
-#include <math.h>
 #include <string.h>
 
 static decode_world world, other;
