@@ -8,6 +8,7 @@
 
 enum {
     PROBE_ROUNDS = 3,  /* of everyone, before the first cut */
+    WHOLE_ROUNDS = 11, /* the same of an exhaustive search */
     MORE_ROUNDS = 5,   /* before each further cut */
     FINALISTS = 3,     /* beside the default */
     FINAL_ROUNDS = 30, /* pairs of the final */
@@ -230,8 +231,8 @@ static bool warm_up(dllm_search *search)
 
 static bool probe(dllm_search *search)
 {
-    if (!sample_rounds(search, PROBE_ROUNDS)) return false;
-    while (!search->exhaustive && challengers(search) > FINALISTS) {
+    if (!sample_rounds(search, search->exhaustive ? WHOLE_ROUNDS : PROBE_ROUNDS)) return false;
+    while (challengers(search) > FINALISTS) {
         cut(search);
         if (!sample_rounds(search, MORE_ROUNDS)) return false;
     }

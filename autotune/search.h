@@ -52,7 +52,7 @@ typedef struct dllm_search_calls {
 typedef struct dllm_search {
     dllm_contender *contenders;
     int count;
-    bool exhaustive; /* nobody is dropped: for comparison */
+    bool exhaustive; /* nobody is dropped on a few samples: to judge other searches by */
     dllm_search_calls calls;
     /* results */
     dllm_verdict verdict;

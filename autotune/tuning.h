@@ -14,7 +14,7 @@
 typedef enum dllm_patience {
     DLLM_PATIENCE_MEASURE,   /* the most promising candidates */
     DLLM_PATIENCE_PATIENT,   /* several times as many */
-    DLLM_PATIENCE_EXHAUSTIVE /* all of them, and none is dropped: to judge the other two by */
+    DLLM_PATIENCE_EXHAUSTIVE /* all, none dropped on a few samples: to judge the others by */
 } dllm_patience;
 
 typedef struct dllm_tune_step {

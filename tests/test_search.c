@@ -236,16 +236,19 @@ START_TEST(the_slow_are_dropped_early)
 }
 END_TEST
 
-START_TEST(an_exhaustive_search_drops_nobody)
+START_TEST(an_exhaustive_search_drops_nobody_on_a_few_samples)
 {
-    dllm_search search = search_of(MOST);
     for (int i = 0; i < MOST; i++)
         device.us[i] = 100.0 + 10.0 * i;
+    device.us[MOST - 1] = 95.0;
+    dllm_search search = search_of(MOST);
     search.exhaustive = true;
     dllm__search(&search);
     for (int i = 0; i < MOST; i++)
-        ck_assert_int_ge(contenders[i].sample_count, 30);
-    ck_assert_int_eq(search.verdict, DLLM_VERDICT_DEFAULT);
+        ck_assert_int_ge(contenders[i].sample_count, 11);
+    ck_assert_int_eq(search.verdict, DLLM_VERDICT_WON);
+    ck_assert_int_eq(search.winner, MOST - 1);
+    ck_assert_int_ge(contenders[MOST - 1].sample_count, 30);
 }
 END_TEST
 
@@ -320,7 +323,7 @@ int main(void)
     group = tcase_create("effort");
     tcase_add_checked_fixture(group, start, NULL);
     tcase_add_test(group, the_slow_are_dropped_early);
-    tcase_add_test(group, an_exhaustive_search_drops_nobody);
+    tcase_add_test(group, an_exhaustive_search_drops_nobody_on_a_few_samples);
     tcase_add_test(group, when_time_is_up_the_best_so_far_is_taken);
     tcase_add_test(group, without_a_round_nothing_is_taken);
     tcase_add_test(group, a_stop_changes_nothing_wherever_it_comes);

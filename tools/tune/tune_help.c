@@ -45,7 +45,7 @@ const char tune_tune_help[] =
     "  --rows N        this row count's bucket alone; may be given again\n"
     "  --device N      ordinal of the GPU (0)\n"
     "  --patience P    measure, patient or exhaustive (measure)\n"
-    "  --exhaustive    all choices, none dropped: to judge the others by\n"
+    "  --exhaustive    all choices, at least 11 samples of each: to judge the others by\n"
     "  --time-limit T  90, 90s, 10m or 1h; shapes that are left stay untuned\n"
     "  --resume        leave out what is tuned\n"
     "  --report FILE   a drawing of all candidates, FILE.html or FILE.svg\n"
