@@ -12,7 +12,7 @@ import judge  # noqa: E402
 def candidate(splits, median_us):
     return {"words": f"sm90 64x192 stages 7 splits {splits}", "family": "sm90", "tile_rows": 64,
             "tile_vocab": 192, "tile_depth": 64, "stages": 7, "splits": splits,
-            "split_columns": 960, "median_us": median_us}
+            "split_columns": 960, "median_us": median_us, "ratio": 0.0}
 
 
 def document(times, chosen):
@@ -35,6 +35,14 @@ class Judge(unittest.TestCase):
         _, worse = judge.against_exhaustive(document([110.0, 103.0], 1),
                                             document([110.0, 103.0, 100.0], 2))
         self.assertEqual(worse, 1)
+
+    def test_who_left_early_at_a_higher_clock_is_no_better(self):
+        everything = document([400.0, 352.0], 0)
+        for one, ratio in zip(everything["shapes"][0]["candidates"], (1.0, 1.04)):
+            one["ratio"] = ratio
+        rows, worse = judge.against_exhaustive(document([400.0], 0), everything)
+        self.assertEqual(worse, 0)
+        self.assertEqual(rows[0][-1], "1.000")
 
     def test_a_choice_that_was_not_measured_fails(self):
         everything = document([110.0, 0.0, 100.0], 2)
