@@ -54,19 +54,31 @@
 /* ---- producer -----------------------------------------------------------------------------------
  */
 
-/* Where a tile is read: its first row, its first column, its boxes of columns. */
+/* Where a tile is read: its rows, its first column, its boxes of columns. A box of the last row tile ends
+ * with the rows: the copy engine is slow where it has zeros to write (autotune/facts.md). */
 struct tile_source {
+    const dllm_tensor_map &hidden;
     int32_t row;
+    int32_t rows;
     int32_t column;
     int boxes;
 };
 
+DLLM_DEVICE tile_source find_source(const dllm_sm90_params &params, const unit_place &work,
+                                    int32_t column)
+{
+    const bool last = work.row >= params.last_tile;
+    const int32_t boxes = ceil_div(work.column_end - column, int32_t{DLLM_SM90_BOX_ROWS});
+    return {last ? params.last_hidden : params.hidden, work.row,
+            last ? params.last_rows : params.hidden_rows, column,
+            smaller(boxes, tile_vocab / DLLM_SM90_BOX_ROWS)};
+}
+
 /* Waits until a stage is free and says what it will receive; returns its barrier. */
-DLLM_DEVICE uint32_t claim_stage(const dllm_sm90_params &params, ring_place place, int boxes,
-                                 bool elected)
+DLLM_DEVICE uint32_t claim_stage(ring_place place, const tile_source &source, bool elected)
 {
     const uint32_t full = shared_base() + 8 * place.stage;
-    const auto lines = static_cast<uint32_t>(params.hidden_rows + boxes * DLLM_SM90_BOX_ROWS);
+    const auto lines = static_cast<uint32_t>(source.rows + source.boxes * DLLM_SM90_BOX_ROWS);
     mbarrier_wait(full + empty_at, place.parity ^ 1);
     if (elected) mbarrier_arrive_expect_tx(full, lines * line_bytes);
     return full;
@@ -82,9 +94,9 @@ DLLM_DEVICE void load_steps(const dllm_sm90_params &params, ring_place &place,
     uint32_t target[STEPS];
 #pragma unroll
     for (int step = 0; step < STEPS; step++) {
-        full[step] = claim_stage(params, place, source.boxes, elected);
+        full[step] = claim_stage(place, source, elected);
         target[step] = shared_base() + ring_at + place.stage * stage_bytes(params);
-        tma_load(target[step], params.hidden, source.row, depth + step * step_depth, full[step],
+        tma_load(target[step], source.hidden, source.row, depth + step * step_depth, full[step],
                  elected);
         target[step] += static_cast<uint32_t>(params.hidden_rows) * line_bytes;
         next_stage(place, params);
@@ -104,15 +116,12 @@ DLLM_DEVICE void load_steps(const dllm_sm90_params &params, ring_place &place,
 /* STEPS: stages at a time; ONCE: no other block reads this weight. */
 template <int STEPS, bool ONCE> DLLM_DEVICE void produce(const dllm_sm90_params &params)
 {
-    constexpr int32_t tile_boxes = tile_vocab / DLLM_SM90_BOX_ROWS;
     const bool elected = elect_lane();
     ring_place place = {0, 0};
     for (uint32_t unit = blockIdx.x; unit < unit_count(params); unit += gridDim.x) {
         const unit_place work = place_unit(params, unit);
         for (int32_t column = work.column_begin; column < work.column_end; column += tile_vocab) {
-            const int32_t boxes = smaller(
-                ceil_div(work.column_end - column, int32_t{DLLM_SM90_BOX_ROWS}), tile_boxes);
-            const tile_source source = {work.row, column, boxes};
+            const tile_source source = find_source(params, work, column);
             int32_t depth = 0;
             for (; depth + (STEPS - 1) * step_depth < params.depth; depth += STEPS * step_depth) {
                 load_steps<STEPS, ONCE>(params, place, source, depth, elected);
@@ -454,6 +463,7 @@ extern "C" __global__ void __launch_bounds__(block_threads, 1)
 {
     if (threadIdx.x == 0) {
         tma_prefetch_map(params.hidden);
+        tma_prefetch_map(params.last_hidden);
         tma_prefetch_map(params.weight);
     }
     prepare_shared(params);

@@ -16,16 +16,19 @@ typedef struct dllm_tensor_map {
 /** Arguments of head_sm90. */
 typedef struct dllm_sm90_params {
     dllm_tensor_map hidden; /* (rows, depth), or lines of pairs.cuh; boxes of hidden_rows x 64 */
-    dllm_tensor_map weight; /* (valid_vocab, depth), boxes of DLLM_SM90_BOX_ROWS x 64 */
-    dllm_row_state *states; /* [splits][state_stride] */
-    const int64_t *rows_device; /* (1) the row count, at most rows; NULL: it is rows */
-    int64_t state_stride;       /* states from one split to the next, >= rows */
+    dllm_tensor_map last_hidden; /* the same in boxes of last_rows x 64, for the last row tile */
+    dllm_tensor_map weight;      /* (valid_vocab, depth), boxes of DLLM_SM90_BOX_ROWS x 64 */
+    dllm_row_state *states;      /* [splits][state_stride] */
+    const int64_t *rows_device;  /* (1) the row count, at most rows; NULL: it is rows */
+    int64_t state_stride;        /* states from one split to the next, >= rows */
     int32_t rows;
     int32_t valid_vocab; /* candidates are columns 0 .. valid_vocab - 1 */
     int32_t depth;
     int32_t split_columns; /* columns of a split; the last may be short, none is empty */
     int32_t splits;
     int32_t hidden_rows; /* rows of hidden in a stage: a multiple of 8, at most the tile's */
+    int32_t last_tile;   /* the row that last_hidden begins at */
+    int32_t last_rows;   /* those from there on, up to a multiple of 8 */
     int32_t stages;      /* stages of the ring: 2 .. DLLM_SM90_STAGES_MAX */
     int32_t pairs;       /* 1: one row tile, and stages are filled two at a time */
     DLLM_FURTHER(dllm_row_inputs)
@@ -53,11 +56,11 @@ enum {
 
 #ifdef __cplusplus
 static_assert(sizeof(dllm_sm90_params) ==
-                  (312 + DLLM_FURTHER_BYTES(dllm_row_inputs) + DLLM_GUIDED_BYTES + 63) / 64 * 64,
+                  (448 + DLLM_FURTHER_BYTES(dllm_row_inputs) + DLLM_GUIDED_BYTES + 63) / 64 * 64,
               "host and device must agree on the layout");
 #else
 _Static_assert(sizeof(dllm_sm90_params) ==
-                   (312 + DLLM_FURTHER_BYTES(dllm_row_inputs) + DLLM_GUIDED_BYTES + 63) / 64 * 64,
+                   (448 + DLLM_FURTHER_BYTES(dllm_row_inputs) + DLLM_GUIDED_BYTES + 63) / 64 * 64,
                "host and device must agree on the layout");
 #endif
 

@@ -270,6 +270,7 @@ static dllm_status encode_maps(dllm_sm90_params *params, const dllm_plan *plan,
                                      .stride = call->weight_stride,
                                      .in_pairs = params->pairs};
     DLLM_TRY(dllm__tensor_map(&params->hidden, driver, &hidden, params->hidden_rows));
+    DLLM_TRY(dllm__tensor_map(&params->last_hidden, driver, &hidden, params->last_rows));
     return dllm__tensor_map(&params->weight, driver, &weight, DLLM_SM90_BOX_ROWS);
 }
 
@@ -279,6 +280,7 @@ static dllm_status run_head(const dllm_plan *plan, const dllm_plan_entry *entry,
 {
     const dllm_choice *choice = &entry->choice;
     const int64_t lines = dllm__lines(&plan->problem, call->rows);
+    const int64_t last_tile = (row_tiles(choice, lines) - 1) * choice->tile_rows;
     dllm_sm90_params params = {
         .states = (dllm_row_state *)(void *)call->workspace,
         .rows_device = call->rows_device,
@@ -289,6 +291,8 @@ static dllm_status run_head(const dllm_plan *plan, const dllm_plan_entry *entry,
         .split_columns = choice->split_columns,
         .splits = choice->splits,
         .hidden_rows = hidden_rows(choice, lines),
+        .last_tile = (int32_t)last_tile,
+        .last_rows = hidden_rows(choice, lines - last_tile),
         .stages = choice->stages,
         .pairs = in_pairs(choice, lines),
         .further = dllm__row_inputs(plan, call, choice),
