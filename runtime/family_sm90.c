@@ -29,14 +29,14 @@ enum {
 /* Places in kernels(). */
 enum { HEAD, COMBINE, GATHER };
 
-/* By row count: the first entry that holds the rows; the last serves all above. 320 rows are 192 and 128
-   side by side; as 128, 128 and 64 they would take as long as 384. */
+/* By row count: the first entry that holds the rows; the last serves all above. 320 rows are five equal
+   tiles: of 128, 128 and 64 the small one runs ahead of the others, and the weight is read twice. */
 static const struct tile {
     int64_t rows_max;
     int rows, vocab;
 } tiles[] = {
-    {64, 64, 192},   {128, 128, 192},       {192, SIDE_ROWS, 192},
-    {256, 128, 192}, {320, SIDE_ROWS, 192}, {INT64_MAX, 128, 192},
+    {64, 64, 192},   {128, 128, 192}, {192, SIDE_ROWS, 192},
+    {256, 128, 192}, {320, 64, 192},  {INT64_MAX, 128, 192},
 };
 
 /* Row tiles that a block of units holds (head_sm90.cu, row_group). */
@@ -194,9 +194,10 @@ static void choose_splits(const dllm_problem *problem, const dllm_device *device
 {
     const int64_t tiles_of_rows = row_tiles(choice, lines_max(problem));
     const bool one = tiles_of_rows <= 1;
-    /* a row tile with less to do: each block has both */
-    const bool uneven = choice->tile_rows == SIDE_ROWS && !one;
-    const int group = uneven ? 1 : ROW_GROUP;
+    /* tiles that would leave blocks without a unit: each block has one of every row tile */
+    const bool rotates = choice->tile_rows == 64 && tiles_of_rows < ROW_GROUP &&
+                         device->multiprocessors % tiles_of_rows != 0 && !is_small(problem);
+    const int group = rotates ? 1 : ROW_GROUP;
     const int64_t states = STATES_BYTES_MAX / (int64_t)sizeof(dllm_row_state);
     const dllm_split_rule rule = {
         .vocab = problem->valid_vocab,
