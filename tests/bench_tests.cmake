@@ -1,4 +1,4 @@
-# bench: its methods, and the script that writes tables from what it measured
+# bench: its methods, the script that writes tables from what it measured, scripts without their packages
 if(DLLM_TOOLS)
   dllm_test(test_bench_measure LABEL unit SOURCES test_bench_measure.c
     ${PROJECT_SOURCE_DIR}/tools/bench/bench_bursts.c ${PROJECT_SOURCE_DIR}/tools/bench/bench_clock.c
@@ -14,7 +14,9 @@ endif()
 
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)
-  add_test(NAME test_report
-    COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/test_report.py)
-  set_tests_properties(test_report PROPERTIES LABELS unit TIMEOUT 60)
+  foreach(test test_report test_bench_scripts)
+    add_test(NAME ${test}
+      COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/${test}.py)
+    set_tests_properties(${test} PROPERTIES LABELS unit TIMEOUT 60)
+  endforeach()
 endif()

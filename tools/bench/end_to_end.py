@@ -19,17 +19,21 @@ the script. Wants DLLM_LIBRARY, and the package beside it in tools/python.
 import argparse
 import dataclasses
 import datetime
+import functools
 import json
 import math
 import pathlib
 import sys
 import time
 
-import torch
-from torch.nn import functional as F
+import packages
 
 PYTHON = pathlib.Path(__file__).resolve().parents[1] / "python"
 sys.path[:0] = [str(PYTHON), str(PYTHON / "examples")]
+packages.need("torch", "dllm_kernels", usage=__doc__)
+
+import torch  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
 
 import dllm_kernels  # noqa: E402
 import llada  # noqa: E402
@@ -62,11 +66,17 @@ def gathered(hidden, weight, rows, mask_id):
     return token, torch.softmax(logits, dim=-1).gather(1, token[:, None])[:, 0]
 
 
-HEADS = {
-    "published": published,
-    "compiled": torch.compile(gathered, dynamic=True),
-    "fused": llada.fused_rows,
-}
+@functools.lru_cache(maxsize=None)
+def compile_gathered():
+    return torch.compile(gathered, dynamic=True)
+
+
+def compiled(*arguments):
+    """`gathered`, compiled when it is first called."""
+    return compile_gathered()(*arguments)
+
+
+HEADS = {"published": published, "compiled": compiled, "fused": llada.fused_rows}
 
 
 class Clock:
@@ -267,6 +277,8 @@ def parse(arguments):
 
 def main(arguments):
     options = parse(arguments)
+    if not hasattr(torch.nn, "RMSNorm"):
+        sys.exit(f"end_to_end.py: needs torch 2.4 or later, this is {torch.__version__}")
     device, names = torch.device(options.device), options.takers.split(",")
     # the mask is the last id, so that every head can leave it out by its length
     config = SHAPES[options.shape]

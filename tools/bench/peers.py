@@ -29,9 +29,12 @@ import statistics
 import subprocess
 import sys
 
-import torch
+import packages
 
-import triton_head
+packages.need("torch", "triton", usage=__doc__)
+import torch  # noqa: E402
+
+import triton_head  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 

@@ -7,10 +7,12 @@ usage: tools/bench/plots.py        (needs matplotlib)
 import pathlib
 import sys
 
-import matplotlib
-
+import packages
 import report
 import roofline
+
+packages.need("matplotlib", usage=__doc__)
+import matplotlib  # noqa: E402
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "plots"
 
