@@ -19,8 +19,18 @@ as_root() {
     elif has sudo; then
         sudo "$@"
     else
-        fail "these packages are missing and this is not root:$missing"
+        fail "these packages are missing and this is not root: $packages"
     fi
+}
+
+# install_packages PACKAGE...: from the distribution, where that is Debian or of its kind
+install_packages() {
+    packages=$*
+    has apt-get || fail "install these first (no apt-get here): $packages"
+    say "installing $packages"
+    as_root apt-get update -qq >/dev/null || fail "apt-get update failed: is this machine online?"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+        "$@" >/dev/null || fail "apt-get could not install $packages"
 }
 
 want_command() { has "$1" || missing="$missing $2"; }
@@ -45,13 +55,8 @@ want_packages() {
         [ -n "$(find /usr/lib/llvm-* /usr/lib/clang -name 'libclang_rt.asan*' 2>/dev/null)" ] ||
             missing="$missing libclang-rt-dev"
     fi
-    [ -n "$missing" ] || return 0
-    has apt-get || fail "install these first (no apt-get here):$missing"
-    say "installing$missing"
-    as_root apt-get update -qq >/dev/null || fail "apt-get update failed: is this machine online?"
     # shellcheck disable=SC2086 # a list of words
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        $missing >/dev/null || fail "apt-get could not install$missing"
+    [ -z "$missing" ] || install_packages $missing
 }
 
 # NVRTC of the installed CUDA toolkit or, without one, of NVIDIA's Python wheel under build/nvrtc.
@@ -65,12 +70,8 @@ want_nvrtc() {
         say "no CUDA toolkit here: fetching NVRTC as a Python wheel"
         mkdir -p build/nvrtc
         if ! python3 -m pip --version >/dev/null 2>&1; then
-            missing=" python3-pip"
             has apt-get || fail "install python3-pip, or set DLLM_NVRTC to a libnvrtc.so"
-            as_root apt-get update -qq >/dev/null
-            as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-                --no-install-recommends python3-pip >/dev/null ||
-                fail "apt-get could not install python3-pip"
+            install_packages python3-pip
         fi
         python3 -m pip download -q --no-deps --only-binary=:all: -d build/nvrtc \
             nvidia-cuda-nvrtc==13.0.88 || fail "NVRTC could not be fetched: is this machine online?"
@@ -85,23 +86,45 @@ want_nvrtc() {
     export DLLM_NVRTC
 }
 
-# A Python with NumPy and pytest, for the tests of the package and of the decode loop; torch is tested
-# where it is installed.
+# Whether a Python has a torch that works with its NumPy: an older torch beside NumPy 2 does not.
+has_torch() { "$1" -c 'import torch; torch.zeros(1).numpy()' >/dev/null 2>&1; }
+
+# Whether a person chose to test without torch; nothing else leaves its answers out.
+without_torch() { [ "${DLLM_TEST_WITHOUT_TORCH:-}" = 1 ]; }
+
+whole_python() {
+    "$1" -c 'import numpy, pytest' 2>/dev/null && { has_torch "$1" || without_torch; }
+}
+
+# A Python with NumPy, pytest and torch, for the tests of the package and of the decode loop. PyPI's
+# torch for Linux brings gigabytes of CUDA, so a machine without torch gets the distribution's, and
+# its NumPy with it.
 want_python() {
     python=build/python/bin/python
-    ! "$python" -c 'import numpy, pytest' 2>/dev/null || return 0
-    say "fetching NumPy and pytest"
+    ! whole_python "$python" || return 0
+    base=python3
+    if ! has_torch "$base"; then
+        if without_torch; then
+            say "no torch here: its answers are not asked for, as DLLM_TEST_WITHOUT_TORCH=1 says"
+        else
+            base=/usr/bin/python3
+            if ! has_torch "$base"; then
+                has apt-get || fail "no torch here and no apt-get: pip install torch, or set" \
+                    "DLLM_TEST_WITHOUT_TORCH=1"
+                install_packages python3-torch python3-numpy
+            fi
+        fi
+    fi
+    say "a Python for the tests in build/python"
     rm -rf build/python
-    python3 -m venv --system-site-packages build/python 2>/dev/null || {
-        missing=" python3-venv"
-        has apt-get || fail "install python3-venv"
-        as_root apt-get update -qq >/dev/null
-        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-            --no-install-recommends python3-venv >/dev/null || fail "apt-get could not install$missing"
-        python3 -m venv --system-site-packages build/python
+    "$base" -m venv --system-site-packages build/python >/dev/null 2>&1 || {
+        install_packages python3-venv
+        "$base" -m venv --system-site-packages build/python
     }
     "$python" -m pip install -q numpy pytest ||
         fail "NumPy and pytest could not be fetched: is this machine online?"
+    whole_python "$python" || fail "build/python finds no torch that works with its NumPy: install one for" \
+        "$base (outside of virtual environments), or set DLLM_TEST_WITHOUT_TORCH=1"
 }
 
 # configure_and_build FOLDER [cmake options]

@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench"))
 import end_to_end  # noqa: E402
 
 
+@pytest.mark.needs_torch("nn.RMSNorm", "compile")
 def test_a_small_shape_is_measured_on_the_cpu(tmp_path):
     out = tmp_path / "out.json"
     arguments = ["--quick", "--shape", "small", "--device", "cpu", "--takers", "published,fused"]

@@ -40,6 +40,7 @@ def test_the_mask_id_is_never_a_token(mask_id):
     assert torch.allclose(confidence, logits.softmax(1).amax(1), rtol=1e-5)
 
 
+@pytest.mark.needs_torch("nn.RMSNorm")
 def test_a_batch_decodes_to_the_golden_tokens():
     """Sixteen steps: four positions of each block at once, in two sequences."""
     model = LladaModel.load(MODEL)
