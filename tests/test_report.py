@@ -115,6 +115,22 @@ class Files(unittest.TestCase):
             self.assertEqual((name, len(results)), ("whole.json", 2))
             self.assertIn("`bench --rows 1`, `bench --rows 16`", report.place(results))
 
+    def test_the_newest_decode_has_the_drawing(self):
+        heads = [{"head": "fused", "step_ms": 20.0, "head_ms": 0.2, "share": 0.01, "tokens_per_s": 200.0,
+                  "peak_above_model_bytes": 2**20}]
+        run = {"device": "GPU", "torch": "2.11", "command": "end_to_end.py", "tokens": 32, "batch": 4,
+               "prompt": 128, "heads": heads, "fused_step_of_published": 0.9,
+               "model": {"n_layers": 32, "hidden_size": 4096, "vocab_size": 126464},
+               "same_rows": {"rows": 9, "clear_rows": 8, "fused_differ": 1, "fused_differ_where_clear": 0}}
+        with tempfile.TemporaryDirectory() as folder:
+            for name, day in (("a.json", "02"), ("b.json", "03"), ("c.json", "01")):
+                made = json.dumps({**run, "date": f"2026-12-{day}T00:00:00Z"})
+                (pathlib.Path(folder) / name).write_text(made, encoding="utf-8")
+            texts = report.decode_sections(report.load_decodes(pathlib.Path(folder)))
+        self.assertEqual([text.split()[1] for text in texts], ["b.json", "a.json", "c.json"])
+        self.assertEqual(["plots/end_to_end.svg" in text for text in texts], [True, False, False])
+        self.assertIn("| `fused` | 20.00 | 0.200 | 1.0 % | 200 | 1 |", texts[0])
+
     def test_a_file_without_its_markers_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "README.md")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws the newest GPU results as SVG in tools/bench/plots/: roofline, time and memory over rows.
+"""Draws the newest GPU results as SVG in tools/bench/plots/: roofline, time and memory over rows, and the
+newest of end_to_end.py's: a step's time and the memory of a whole decode.
 
 usage: tools/bench/plots.py        (needs matplotlib)
 """
@@ -69,6 +70,10 @@ def start(name, heads, x, y):
 
 def save(figure, axes, name):
     axes.legend(fontsize=8)
+    write(figure, name)
+
+
+def write(figure, name):
     figure.savefig(FOLDER / name, metadata={"Date": None})
     pyplot.close(figure)
     print(f"tools/bench/plots/{name} written")
@@ -136,6 +141,31 @@ def draw_memory(name, heads):
     save(figure, axes, "memory.svg")
 
 
+def draw_end_to_end(name, run):
+    """A bar a head: what a step takes, the head's part of it, the most memory above the model."""
+    heads = run["heads"][::-1]  # the first on top
+    names = [head["head"] for head in heads]
+    rest = [head["step_ms"] - head["head_ms"] for head in heads]
+    memory = [head["peak_above_model_bytes"] / 2**20 for head in heads]
+    figure, (left, right) = pyplot.subplots(1, 2, sharey=True, figsize=(8.0, 2.6))
+    left.barh(names, rest, label="trunk and selection", color="lightgray")
+    parts = left.barh(names, [head["head_ms"] for head in heads], left=rest, label="head")
+    left.bar_label(
+        parts, [f"{head['step_ms']:.2f}, head {100 * head['share']:.1f} %" for head in heads], padding=3
+    )
+    left.set(xlabel="ms a step", xlim=(0, 1.6 * max(head["step_ms"] for head in heads)))
+    right.bar_label(right.barh(names, memory), [f"{size:,.0f}" for size in memory], padding=3)
+    right.set(xlabel="peak MiB above the model", xlim=(0, 1.2 * max(memory) or 1))
+    shape = run["model"]
+    figure.suptitle(
+        f"{run['device']}, {run['batch']} sequences, {shape['n_layers']} layers of "
+        f"{shape['hidden_size']:,}, V = {shape['vocab_size']:,} (end_to_end/{name})",
+        fontsize=9,
+    )
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=2, fontsize=8)
+    write(figure, "end_to_end.svg")
+
+
 def main():
     if len(sys.argv) > 1:
         print(__doc__)
@@ -145,6 +175,8 @@ def main():
     draw_roofline(name, results, heads)
     draw_time(name, heads)
     draw_memory(name, heads)
+    for decode in report.load_decodes()[:1]:
+        draw_end_to_end(*decode)
     return 0
 
 

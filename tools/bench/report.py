@@ -274,6 +274,20 @@ def load(folder=FOLDER / "results"):
     return sorted(runs, key=lambda run: (run[1][0]["date"], run[0]), reverse=True)
 
 
+def load_decodes(folder=FOLDER / "results/end_to_end"):
+    """(file name, what end_to_end.py measured), the newest first."""
+    runs = [(path.name, json.loads(path.read_text(encoding="utf-8"))) for path in folder.glob("*.json")]
+    return sorted(runs, key=lambda run: (run[1]["date"], run[0]), reverse=True)
+
+
+def decode_sections(decodes):
+    """A section a file; the newest also has its drawing."""
+    texts = [end_to_end_section(*decode) for decode in decodes]
+    if texts:
+        texts[0] += "\n\n![time of a step and memory of a decode](plots/end_to_end.svg)"
+    return texts
+
+
 def join(out, paths):
     results = []
     for path in paths:
@@ -299,10 +313,8 @@ def main(arguments):
         return 0 if arguments == ["--help"] else 1
     runs = load()
     on_gpu = [results for _, results in runs if results[0]["arch"] != "cpu"]
-    decodes = [(path.name, json.loads(path.read_text(encoding="utf-8")))
-               for path in sorted((FOLDER / "results/end_to_end").glob("*.json"))]
     all_runs = "\n\n".join(
-        [end_to_end_section(*decode) for decode in decodes]
+        decode_sections(load_decodes())
         + ["\n\n".join(filter(None, [f"## {name}", place(results), *sections(results).values(),
                                      limits_section(results)])) for name, results in runs])
     newest = newest_of_each_kind(on_gpu)
