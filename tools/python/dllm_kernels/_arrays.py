@@ -70,6 +70,10 @@ class TorchArrays:
             tensor.get_device(),
         )
 
+    def view_key(self, tensor):
+        """What view() follows from but the pointer, as a key."""
+        return tensor.dtype, tensor.shape, tensor.stride(), tensor.device
+
     def empty(self, shape, kind: str, like):
         return torch.empty(shape, dtype=self.dtypes[kind], device=like.device)
 
@@ -77,7 +81,7 @@ class TorchArrays:
         return tensor.data_ptr()
 
     def stream(self, device: int) -> int | None:
-        return None if device < 0 else torch.cuda.current_stream(device).cuda_stream
+        return None if device < 0 else _raw_stream(device)
 
 
 class NumpyArrays:
@@ -98,6 +102,9 @@ class NumpyArrays:
             _abi.DLLM_DEVICE_CPU,
         )
 
+    def view_key(self, array):
+        return array.dtype, array.shape, array.strides
+
     def empty(self, shape, kind: str, like):
         return numpy.empty(shape, dtype=kind)
 
@@ -108,6 +115,12 @@ class NumpyArrays:
         return None
 
 
+def _stream_of_object(device: int) -> int:
+    return torch.cuda.current_stream(device).cuda_stream
+
+
+# torch's own compiled code takes the current stream so: without an object around it
+_raw_stream = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", _stream_of_object)
 _TORCH = TorchArrays() if torch else None
 _NUMPY = NumpyArrays()
 

@@ -64,12 +64,13 @@ def prepare_plan(name: str, device: int, options, fields) -> Plan:
 def enqueue(plan: Plan, buffers, like: Any, rows: int, device: int) -> dict[str, Any]:
     """Makes outputs and workspace beside `like`, and runs; returns the outputs by field."""
     kind, answer = kind_of(like), {}
+    empty, pointer = kind.empty, kind.pointer
     for field, element, columns in plan.fields:
-        answer[field] = kind.empty((rows, columns) if columns else rows, element, like)
-        setattr(buffers, field, kind.pointer(answer[field]))
+        answer[field] = made = empty((rows, columns) if columns else rows, element, like)
+        setattr(buffers, field, pointer(made))
     if plan.workspace_bytes:
-        workspace = kind.empty(plan.workspace_bytes, "uint8", like)
-        buffers.workspace = kind.pointer(workspace)
+        workspace = empty(plan.workspace_bytes, "uint8", like)
+        buffers.workspace = pointer(workspace)
         buffers.workspace_bytes = plan.workspace_bytes
     # The workspace goes back to the caller's allocator here, which hands it on in stream order.
     status = plan.run(plan.handle, byref(buffers), kind.stream(device))

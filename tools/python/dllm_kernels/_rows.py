@@ -29,6 +29,20 @@ SAMPLER = Operation("sampler", "logits", _abi.dllm_sampler_options, _abi.dllm_sa
 OPERATIONS = {operation.name: operation for operation in (HEAD, SAMPLER)}
 
 
+class CheckedCall(NamedTuple):
+    """What follows from the layout of a call's arrays, all but the pointers."""
+
+    plan: Plan
+    rows: int
+    device: int
+    buffers: Any  # without pointers
+
+
+# by all that checks and plan depend on, so that a call like one before is looked up, not checked
+_checked: dict[tuple, CheckedCall] = {}
+CHECKED_MOST = 4096
+
+
 def matrix_view(name: str, array: Any, width: int = 0) -> View:
     """The view of a matrix, rows contiguous; `width` is the wanted row length, 0 = any."""
     view = kind_of(array).view(array)
@@ -138,6 +152,31 @@ def take_views(
     return views, rows, sources
 
 
+def check_call(
+    operation: Operation,
+    source: Any,
+    weight: Any,
+    outputs: tuple[str, ...],
+    ids: str,
+    arrays: dict[str, Any],
+    settings: dict[str, Any],
+) -> CheckedCall:
+    """Checks a call and finds its plan."""
+    views, rows, sources = take_views(operation, source, weight, arrays, ids, settings)
+    plan = find_plan(operation, views, rows, settings, outputs, ids)
+    buffers = operation.buffers(struct_size=sizeof(operation.buffers), rows=rows)
+    first = views[operation.source]
+    if first.shape[0] > 1:
+        setattr(buffers, operation.source + "_stride", first.strides[0])
+    if weight is not None and views["weight"].shape[0] > 1:
+        buffers.weight_stride = views["weight"].strides[0]
+    if "row_index" in views:
+        buffers.source_rows = sources
+    if "suppress" in views:
+        buffers.suppress_count = views["suppress"].shape[0]
+    return CheckedCall(plan, rows, first.device, buffers)
+
+
 def run_rows(
     operation: Operation,
     source: Any,
@@ -148,20 +187,24 @@ def run_rows(
     settings: dict[str, Any],
 ) -> dict[str, Any]:
     """Enqueues one call; returns its outputs by field."""
-    views, rows, sources = take_views(operation, source, weight, arrays, ids, settings)
-    plan = find_plan(operation, views, rows, settings, outputs, ids)
-    buffers = operation.buffers()
-    buffers.struct_size = sizeof(operation.buffers)
-    buffers.rows = rows
-    for name, view in views.items():
-        setattr(buffers, name, view.pointer)
-    first = views[operation.source]
-    if first.shape[0] > 1:
-        setattr(buffers, operation.source + "_stride", first.strides[0])
-    if weight is not None and views["weight"].shape[0] > 1:
-        buffers.weight_stride = views["weight"].strides[0]
-    if "row_index" in views:
-        buffers.source_rows = sources
-    if "suppress" in views:
-        buffers.suppress_count = views["suppress"].shape[0]
-    return enqueue(plan, buffers, source, rows, first.device)
+    taken = {operation.source: source, **arrays}
+    if weight is not None:
+        taken["weight"] = weight
+    pointers, keys, low = {}, [], 16
+    for name, array in taken.items():
+        kind = kind_of(array)
+        pointers[name] = kind.pointer(array)
+        keys.append(kind.view_key(array))
+        low |= pointers[name]
+    key = (operation.name, outputs, ids, tuple(taken), *keys, low & -low,
+           frozenset(settings.items()))  # fmt: skip
+    call = _checked.get(key)
+    if call is None:
+        call = check_call(operation, source, weight, outputs, ids, arrays, settings)
+        if len(_checked) >= CHECKED_MOST:
+            _checked.clear()
+        _checked[key] = call
+    buffers = operation.buffers.from_buffer_copy(call.buffers)
+    for name, pointer in pointers.items():
+        setattr(buffers, name, pointer)
+    return enqueue(call.plan, buffers, source, call.rows, call.device)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dllm_kernels
-from dllm_kernels import _plans, fused_head, fused_sampler, merge_states
+from dllm_kernels import _plans, _rows, fused_head, fused_sampler, merge_states
 from reference import Reference
 
 ALL = ("argmax", "max", "lse", "confidence", "entropy", "second", "second_id", "margin", "flags")
@@ -212,6 +212,38 @@ def test_a_plan_serves_a_class_of_row_counts():
     assert len(_plans._plans) == before
     fused_head(random(1, 65, 8), weight)
     assert len(_plans._plans) == before + 1
+
+
+def test_a_call_like_one_before_is_checked_once():
+    hidden, weight = random(1, 5, 8), random(2, 79, 8)
+    first = fused_head(hidden, weight)
+    before = len(_rows._checked)
+    other = fused_head(2 * hidden, weight.copy())
+    assert len(_rows._checked) == before
+    assert same(other[:1], first[:1]) and not same(other, first)
+    Reference(np, 2 * hidden.astype(float), weight.astype(float)).check(other)
+
+
+def test_calls_that_differ_in_layout_alone_are_checked_each():
+    hidden, weight, index = random(1, 6, 8), random(2, 79, 8), np.array([3, 1])
+    transposed = np.asfortranarray(weight)
+    fused_head(hidden, weight, index)
+    refuses(ValueError, "stride 79 inside a row", fused_head, hidden, transposed, index)
+    refuses(TypeError, "row_index type float64", fused_head, hidden, weight, index.astype(float))
+    spread = np.array([3, 0, 1, 0])[::2]
+    refuses(ValueError, "row_index is not contiguous", fused_head, hidden, weight, spread)
+    wide = np.zeros((79, 12), "f")
+    wide[:, :8] = weight
+    assert same(fused_head(hidden, wide[:, :8], index), fused_head(hidden, weight, index))
+
+
+def test_checked_calls_are_bounded(monkeypatch):
+    monkeypatch.setattr(_rows, "CHECKED_MOST", 2)
+    monkeypatch.setattr(_rows, "_checked", {})
+    for rows in (1, 2, 3, 2, 1, 5):
+        logits = random(3, rows, 40)
+        assert np.array_equal(fused_sampler(logits).argmax, logits.argmax(axis=1))
+        assert len(_rows._checked) <= 2
 
 
 def refuses(kind, words, call, *arguments, **keywords):

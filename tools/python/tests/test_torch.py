@@ -97,6 +97,13 @@ def test_refuses_a_float64_tensor():
         fused_head(random(1, 4, 16).double(), random(2, 90, 16).double())
 
 
+def test_refuses_a_tensor_without_memory():
+    hidden, weight = random(1, 4, 16), random(2, 90, 16)
+    fused_head(hidden, weight)
+    with pytest.raises(ValueError, match="device meta"):
+        fused_head(hidden.to("meta"), weight)
+
+
 def test_a_parameter_is_a_weight():
     weight = torch.nn.Parameter(random(2, 90, 16))
     assert same(fused_head(random(1, 4, 16), weight), fused_head(random(1, 4, 16), weight.detach()))
