@@ -260,6 +260,16 @@ START_TEST(a_scale_of_0_is_no_guidance)
 }
 END_TEST
 
+/* Each a case of its own: by CK_RUN_CASE they can be run side by side. */
+static TCase *add_case(Suite *suite, const char *name)
+{
+    TCase *added = tcase_create(name);
+    tcase_add_unchecked_fixture(added, open_device, close_device);
+    tcase_set_timeout(added, 0);
+    suite_add_tcase(suite, added);
+    return added;
+}
+
 int main(void)
 {
     char reason[256];
@@ -268,14 +278,16 @@ int main(void)
         return 77;
     }
     Suite *suite = suite_create("gpu_decode");
-    TCase *runs = tcase_create("runs");
-    tcase_add_unchecked_fixture(runs, open_device, close_device);
-    tcase_add_loop_test(runs, every_preset_fills_its_canvases, 0, 2 * PRESETS);
-    tcase_add_loop_test(runs, a_batch_equals_its_sequences_alone, 0, 2 * PRESETS);
-    tcase_add_loop_test(runs, a_captured_step_replays_to_the_end, 0, 2 * PRESETS);
-    tcase_add_loop_test(runs, a_cancelled_run_goes_on, 0, 2 * PRESETS);
-    tcase_add_loop_test(runs, a_scale_of_0_is_no_guidance, 0, PRESETS);
-    tcase_add_loop_test(runs, lookahead_changes_nothing, 0, 4);
-    suite_add_tcase(suite, runs);
+    TCase *fill = add_case(suite, "decode_fill");
+    tcase_add_loop_test(fill, every_preset_fills_its_canvases, 0, 2 * PRESETS);
+    TCase *batch = add_case(suite, "decode_batch");
+    tcase_add_loop_test(batch, a_batch_equals_its_sequences_alone, 0, 2 * PRESETS);
+    TCase *capture = add_case(suite, "decode_capture");
+    tcase_add_loop_test(capture, a_captured_step_replays_to_the_end, 0, 2 * PRESETS);
+    TCase *stops = add_case(suite, "decode_cancel");
+    tcase_add_loop_test(stops, a_cancelled_run_goes_on, 0, 2 * PRESETS);
+    TCase *options = add_case(suite, "decode_options");
+    tcase_add_loop_test(options, a_scale_of_0_is_no_guidance, 0, PRESETS);
+    tcase_add_loop_test(options, lookahead_changes_nothing, 0, 4);
     return check_suite_run(suite);
 }

@@ -76,6 +76,16 @@ static int find_family(const char *name)
     return found;
 }
 
+/* Each a case of its own: by CK_RUN_CASE they can be run side by side. */
+static TCase *add_case(Suite *suite, const char *name)
+{
+    TCase *added = tcase_create(name);
+    tcase_add_unchecked_fixture(added, open_all, close_all);
+    tcase_set_timeout(added, 0);
+    suite_add_tcase(suite, added);
+    return added;
+}
+
 int main(int count, char **arguments)
 {
     const int first = count > 1 ? find_family(arguments[1]) : 0;
@@ -86,12 +96,8 @@ int main(int count, char **arguments)
         return 1;
     }
     Suite *suite = suite_create("gpu_rows");
-    TCase *values = tcase_create("families");
-    tcase_add_unchecked_fixture(values, open_all, close_all);
-    tcase_set_timeout(values, 0);
-    tcase_add_loop_test(values, no_case_fails_and_enough_pass, first, end);
-    tcase_add_loop_test(values, every_argmax_of_the_model_is_exact,
+    tcase_add_loop_test(add_case(suite, "row_cases"), no_case_fails_and_enough_pass, first, end);
+    tcase_add_loop_test(add_case(suite, "model_rows"), every_argmax_of_the_model_is_exact,
                         first > FIRST_HEAD ? first : FIRST_HEAD, end);
-    suite_add_tcase(suite, values);
     return row_suite_run(suite);
 }
