@@ -7,9 +7,9 @@
  * states   [splits][state_stride] partial states, 1 <= splits < 2^16; beside them the extras
  * outputs  (rows) each, those of DLLM_OUTPUTS alone; a row whose index is outside the source gets
  *          id 0, NaN and the flag ROW. With DLLM_STATE_OUTPUT the row's dllm_state instead
- * Grid     ceil(rows / 4) blocks of 128 threads; warp w has row 4 * block + w. Lane l merges the
- *          splits l, l + 32, ... in ascending order, then the lanes merge: an order that depends on
- *          the number of splits alone.
+ * Grid     ceil(rows / 4) blocks of 128 threads; warp w has row 4 * block + w. With extras a block of
+ *          32 threads a row. Lane l merges the splits l, l + 32, ... in ascending order, then the
+ *          lanes merge: an order that depends on the number of splits alone.
  * Shared   none. Barriers none: a warp whose row does not exist leaves.
  * Source   numerics.md 2, 6, 7, 13
  */
@@ -23,7 +23,7 @@
 #include "state.cuh"
 
 constexpr bool writes_state = outputs == DLLM_STATE_OUTPUT;
-constexpr int block_rows = 4;
+constexpr int block_rows = DLLM_COMBINE_ROWS(statistics);
 constexpr int block_threads = block_rows * warp_lanes;
 /* left to itself the compiler takes too few, and spills */
 constexpr bool wants_registers = has_candidates || (writes_state && has_draw);

@@ -33,7 +33,7 @@ constexpr bool has_second = statistics & 2;
 constexpr bool has_target = statistics & 4;
 constexpr bool has_draw = statistics & 8;
 constexpr bool has_candidates = statistics & 16;
-constexpr bool has_extra = statistics & 15;
+constexpr bool has_extra = statistics & DLLM_EXTRA_STATISTICS;
 
 constexpr uint32_t transforms = DLLM_TRANSFORMS;
 constexpr bool has_rounding = transforms & 3;

@@ -50,6 +50,15 @@ typedef struct dllm_candidate {
     int32_t column;
 } dllm_candidate;
 
+/** DLLM_STATISTICS that have members in it. */
+#define DLLM_EXTRA_STATISTICS 15
+
+/**
+ * Rows of a block of combine, a warp each. With extras a lane reads every state from lines of its own, and
+ * warps that share a multiprocessor wait for one another.
+ */
+#define DLLM_COMBINE_ROWS(statistics) (((statistics)&DLLM_EXTRA_STATISTICS) != 0 ? 1 : 4)
+
 /** Most entries of a list: the 256 best, and what one fold may add. */
 #define DLLM_LIST_ENTRIES_MAX 512
 

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-enum { WARP = 32, COMBINE_THREADS = DLLM_COMBINE_ROWS * WARP, SPLITS_MAX = WARP * 1024 };
+enum { WARP = 32, SPLITS_MAX = WARP * 1024 };
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -53,7 +53,7 @@ size_t dllm__round_256(size_t bytes)
 /* Statistics whose values stand beside the states. */
 static bool has_extras(const dllm_problem *problem)
 {
-    return dllm__statistics(problem) & ~(uint32_t)DLLM_STATISTIC_CANDIDATES;
+    return dllm__statistics(problem) & DLLM_EXTRA_STATISTICS;
 }
 
 static size_t base_bytes(int64_t rows, int64_t splits)
@@ -250,6 +250,11 @@ dllm_status dllm__launch(const dllm_plan *plan, dllm_cu_function function, const
                               "cuLaunchKernelEx");
 }
 
+int dllm__combine_rows(const dllm_problem *problem)
+{
+    return DLLM_COMBINE_ROWS(dllm__statistics(problem));
+}
+
 dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function function,
                                  const dllm_row_call *call, const dllm_choice *choice,
                                  int shared_bytes, dllm_stream stream)
@@ -272,8 +277,9 @@ dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function functio
         .further = dllm__row_outputs(plan, call, choice),
         .guidance = dllm__guidance(plan, call, false),
     };
-    const dllm_grid grid = {ceil_div(call->rows, DLLM_COMBINE_ROWS), COMBINE_THREADS, shared_bytes,
-                            true};
+    const int block_rows = dllm__combine_rows(&plan->problem);
+    const dllm_grid grid = {ceil_div(call->rows, block_rows), (unsigned)(block_rows * WARP),
+                            shared_bytes, true};
     return dllm__launch(plan, function, &grid, &params, stream);
 }
 

@@ -84,7 +84,8 @@ dllm_status dllm__launch_head(const dllm_plan *plan, const dllm_plan_entry *entr
                               const dllm_row_call *call, int rows_a_block, dllm_grid grid,
                               dllm_stream stream);
 
-enum { DLLM_COMBINE_ROWS = 4 }; /* of a block */
+/** Rows of a block of combine. */
+int dllm__combine_rows(const dllm_problem *problem);
 
 /**
  * Launches combine over `splits` states a row.

@@ -22,8 +22,8 @@ enum {
     UNIT_COLUMNS = 32, /* what starting a unit costs, beside one that is bound by products */
     NARROW_VOCAB = 128,
     STATES_BYTES_MAX = 16 << 20,
-    SPREAD_BYTES = 100 << 10, /* lets two blocks of combine on a multiprocessor */
-    SPREAD_BLOCKS = 2
+    SPREAD_BYTES = 200 << 10, /* of a multiprocessor: what is given to the blocks of combine */
+    SPREAD_ROWS = 8           /* of a multiprocessor: with more, blocks fall where they may */
 };
 
 /* Places in kernels(). */
@@ -86,9 +86,21 @@ static int64_t lines_max(const dllm_problem *problem)
     return dllm__lines(problem, problem->rows_max);
 }
 
+/* Blocks of combine that wait for the head would pile up on the multiprocessor that is free first:
+   where they are few, shared memory that they do not use spreads them. Two of four rows may share one;
+   of one row each no more than must. */
+static int spread_bytes(const dllm_problem *problem, int64_t rows, int multiprocessors)
+{
+    const int block_rows = dllm__combine_rows(problem);
+    const int64_t shared_rows = ceil_div(rows, multiprocessors);
+    if (shared_rows > SPREAD_ROWS) return 0;
+    const int64_t blocks = block_rows == 1 ? shared_rows : SPREAD_ROWS / block_rows;
+    return (int)(SPREAD_BYTES / blocks);
+}
+
 static int shared_bytes(const dllm_problem *problem, const dllm_choice *choice, int kernel)
 {
-    if (kernel == COMBINE) return SPREAD_BYTES;
+    if (kernel == COMBINE) return spread_bytes(problem, 1, 1);
     return kernel == HEAD ? shared_bytes_for(problem, choice, lines_max(problem)) : 0;
 }
 
@@ -307,15 +319,13 @@ static dllm_status run_head(const dllm_plan *plan, const dllm_plan_entry *entry,
     return dllm__launch(plan, entry->kernels[HEAD], &grid, &params, stream);
 }
 
-/* Blocks that wait for the head would pile up on the multiprocessor that is free first: where they
-   are few, shared memory that they do not use spreads them. */
 static dllm_status run_combine(const dllm_plan *plan, const dllm_plan_entry *entry,
                                const dllm_row_call *call, dllm_stream stream)
 {
-    const int64_t few = (int64_t)SPREAD_BLOCKS * plan->context->device.multiprocessors;
-    const int64_t blocks = ceil_div(call->rows, DLLM_COMBINE_ROWS);
-    return dllm__launch_combine(plan, entry->kernels[COMBINE], call, &entry->choice,
-                                blocks <= few ? SPREAD_BYTES : 0, stream);
+    const int spread =
+        spread_bytes(&plan->problem, call->rows, plan->context->device.multiprocessors);
+    return dllm__launch_combine(plan, entry->kernels[COMBINE], call, &entry->choice, spread,
+                                stream);
 }
 
 static dllm_status run(const dllm_plan *plan, const dllm_plan_entry *entry,

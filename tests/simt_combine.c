@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARP_ROWS = 4, POISON = 0xa5 };
+enum { POISON = 0xa5 };
 
 static const int64_t poisoned_id = (int64_t)0xa5a5a5a5a5a5a5a5;
 
@@ -69,7 +69,9 @@ static void free_bench(bench *b)
 
 static void run_bench(const bench *b, const char *name)
 {
-    launch(name, &b->params, (b->params.rows + WARP_ROWS - 1) / WARP_ROWS);
+    const int statistics = simt_variant_value(simt_variant_find(name), "DLLM_STATISTICS", 0);
+    const int block_rows = DLLM_COMBINE_ROWS(statistics);
+    launch(name, &b->params, (b->params.rows + block_rows - 1) / block_rows);
 }
 
 static int64_t wide_id(const bench *b, int row)

@@ -330,9 +330,10 @@ static bool run_combine(session *run)
                                                     .state = run->choice->states,
                                                     .state_bytes = run->choice->state_bytes},
                                         .guidance = run->inputs.guidance};
-    return launch(run,
-                  simt_combine_of(run->choice->kernel, p->id_type, run->choice->states != NULL),
-                  &params, ceil_div(p->rows, WARP_ROWS));
+    const simt_variant *combine =
+        simt_combine_of(run->choice->kernel, p->id_type, run->choice->states != NULL);
+    const int block_rows = DLLM_COMBINE_ROWS(simt_variant_value(combine, "DLLM_STATISTICS", 0));
+    return launch(run, combine, &params, ceil_div(p->rows, block_rows));
 }
 
 /* A kernel writes states of existing rows and nothing else. */

@@ -272,6 +272,36 @@ START_TEST(combine_hides_its_launch_behind_the_head)
 }
 END_TEST
 
+/* Without extras a warp a row and four of them a block. Blocks that waited for the head in one place would
+   take their turns there. */
+static const struct {
+    int64_t rows;
+    uint32_t outputs;
+    unsigned blocks, threads;
+    unsigned together; /* on a multiprocessor; 0: any */
+} combines[] = {{1, DLLM_OUT_LSE, 1, 128, 2},         {1056, DLLM_OUT_LSE, 264, 128, 2},
+                {1057, DLLM_OUT_LSE, 265, 128, 0},    {1, DLLM_OUT_ENTROPY, 1, 32, 1},
+                {64, DLLM_OUT_ENTROPY, 64, 32, 1},    {132, DLLM_OUT_ENTROPY, 132, 32, 1},
+                {133, DLLM_OUT_MARGIN, 133, 32, 2},   {1056, DLLM_OUT_GUMBEL_ID, 1056, 32, 8},
+                {1057, DLLM_OUT_ENTROPY, 1057, 32, 0}};
+
+START_TEST(combine_is_spread_over_the_device)
+{
+    enum { RESERVED = 1 << 10 }; /* of each block, by the driver */
+    make_plan_of(combines[_i].outputs, combines[_i].rows, 0);
+    const dllm_row_call call = call_of(combines[_i].rows);
+    run(&call);
+    const fake_launch_record combine = fake_driver_last_launch();
+    const unsigned most = (unsigned)context.device.shared_bytes_max + RESERVED;
+    const unsigned each = combine.shared_bytes + RESERVED;
+    ck_assert_str_eq(combine.entry, "combine");
+    ck_assert_uint_eq(combine.grid[0], combines[_i].blocks);
+    ck_assert_uint_eq(combine.block[0], combines[_i].threads);
+    ck_assert_uint_eq(combine.shared_bytes != 0, combines[_i].together != 0);
+    if (combines[_i].together) ck_assert_uint_eq(most / each, combines[_i].together);
+}
+END_TEST
+
 START_TEST(other_devices_and_types_are_refused)
 {
     dllm_device device;
@@ -302,6 +332,8 @@ int main(void)
     tcase_add_loop_test(group, guided_rows_are_packed_as_lines, 0, ROW_COUNTS);
     tcase_add_test(group, every_kernel_has_the_row_count_of_the_device);
     tcase_add_test(group, combine_hides_its_launch_behind_the_head);
+    tcase_add_loop_test(group, combine_is_spread_over_the_device, 0,
+                        sizeof combines / sizeof combines[0]);
     tcase_add_test(group, other_devices_and_types_are_refused);
     suite_add_tcase(suite, group);
     return check_suite_run(suite);
