@@ -86,6 +86,33 @@ static const struct {
     {{MODEL, "--rule", "threshold"},
      1,
      "--rule threshold wants --threshold, preset llada has none"},
+    {{MODEL, "--threshold", "0.5"},
+     1,
+     "--threshold wants a rule that looks at it, llada's top_k does not"},
+    {{MODEL, "--preset", "threshold", "--factor", "2"},
+     1,
+     "--factor wants a rule that looks at it, threshold's threshold does not"},
+    {{MODEL, "--preset", "dream", "--threshold", "0.5"},
+     1,
+     "--threshold wants a rule that looks at it, dream's coins does not"},
+    {{MODEL, "--preset", "entropy_bound", "--low-threshold", "0.5"},
+     1,
+     "--low-threshold wants a rule that looks at it, entropy_bound's entropy_bound does not"},
+    {{MODEL, "--rule", "sequential", "--gamma", "0.5"},
+     1,
+     "--gamma wants a rule that looks at it, sequential does not"},
+    {{MODEL, "--preset", "llada21", "--steps", "8"},
+     1,
+     "--steps wants a rule that counts them, llada21's dynamic does not"},
+    {{MODEL, "--rule", "factor", "--factor", "2", "--steps", "8"},
+     1,
+     "--steps wants a rule that counts them, factor does not"},
+    {{MODEL, "--preset", "llada2", "--top-k", "5"},
+     1,
+     "--top-k wants a --temperature above 0, preset llada2 draws nothing"},
+    {{MODEL, "--preset", "sdar", "--temperature", "0", "--top-p", "0.5"},
+     1,
+     "--top-p wants a --temperature above 0, preset sdar draws nothing"},
     {{MODEL, "--trace", "/nowhere/trace"}, 2, "/nowhere/trace: No such file or directory"},
     {{"--model", "/nowhere", "--prompt", "x"}, 1, "/nowhere/config.json cannot be opened: No such"},
     {{MODEL, "--family", "no_such"}, 1, "no_such"},
@@ -158,9 +185,13 @@ END_TEST
 
 START_TEST(every_preset_ends)
 {
-    const char *const arguments[] = {
-        MODEL,     "--gen-length", "16",        "--preset", dllm_decode_preset_name(_i),
-        "--gamma", "0.5",          "--threads", "2",        NULL};
+    const char *arguments[] = {
+        MODEL, "--gen-length", "16", "--preset", dllm_decode_preset_name(_i), "--threads",
+        "2",   NULL,           NULL, NULL};
+    if (strcmp(arguments[7], "entropy_bound") == 0) {
+        arguments[10] = "--gamma";
+        arguments[11] = "0.5";
+    }
     generate_run(&end, arguments);
     ck_assert_msg(end.code == 0, "%s: %d, %s", arguments[7], end.code, end.err);
     ck_assert_int_eq(strncmp(end.out, "It is", 5), 0);

@@ -17,6 +17,7 @@ static const char help_begin[] =
     "\n"
     "Continues a text with a masked-diffusion language model. The trunk runs on the CPU in fp32;\n"
     "the head and the decode loop are libdllm's.\n"
+    "An option that neither preset nor rule looks at is refused.\n"
     "On a terminal the text fills in live; in a pipe the finished text is written. The last line\n"
     "on standard error says what the head took.\n"
     "\n"
@@ -29,7 +30,7 @@ static const char help_begin[] =
     "divides\n"
     "                      gen-length (default: the preset's, else 32, at most gen-length; dream:\n"
     "                      gen-length)\n"
-    "  --steps N           forwards in all, where a schedule counts them; the number of blocks\n"
+    "  --steps N           forwards in all, of a rule that counts them; the number of blocks\n"
     "                      divides it (default gen-length: one token a step)\n"
     "  --preset NAME       how to decode (default llada):\n"
     "                        llada, sglang_low_confidence, llada2, llada21, sglang_joint, sdar,\n"
@@ -302,13 +303,15 @@ static bool has_number(const dllm_generate_options *out, const request *asked, i
     return true;
 }
 
+/* By dllm_select_name; the last is a preset's alone. */
+static const char *const rule_names[] = {"top_k",      "threshold",     "factor",    "dynamic",
+                                         "sequential", "entropy_bound", "hierarchy", NULL};
+
 static bool apply_rule(dllm_generate_options *out, const request *asked, dllm_message *message)
 {
-    static const char *const rules[] = {"top_k",      "threshold",     "factor",    "dynamic",
-                                        "sequential", "entropy_bound", "hierarchy", NULL};
     int rule;
     if (!asked->rule) return true;
-    if (!find_word(&rule, "rule", asked->rule, rules, message)) return false;
+    if (!find_word(&rule, "rule", asked->rule, rule_names, message)) return false;
     const bool counts = rule == DLLM_SELECTION_TOP_K || rule == DLLM_SELECTION_SEQUENTIAL ||
                         rule == DLLM_SELECTION_DYNAMIC;
     out->sequence.selection.name = (dllm_select_name)rule;
@@ -320,27 +323,77 @@ static bool apply_rule(dllm_generate_options *out, const request *asked, dllm_me
     return has_number(out, asked, rule, message);
 }
 
+static bool is_said(const request *asked, int number)
+{
+    return !isnan(asked->numbers[NUMBER_OF(number)]);
+}
+
+/* An option that nothing looks at: the first is refused. */
+typedef struct use {
+    bool is_asked, is_used;
+    const char *option, *user, *what;
+} use;
+
+static bool refuse_unused(const use *uses, size_t count, const char *name, dllm_message *message)
+{
+    for (size_t i = 0; i < count; i++)
+        if (uses[i].is_asked && !uses[i].is_used)
+            return DLLM_REFUSE(message, "--%s wants a %s that %s, %s does not", uses[i].option,
+                               uses[i].user, uses[i].what, name);
+    return true;
+}
+
 /* Options that only some presets have a use for. */
-static bool check_uses(const dllm_generate_options *out, const request *asked,
+static bool check_preset(const dllm_generate_options *out, const request *asked,
+                         dllm_message *message)
+{
+    const dllm_decode_options *decode = &out->decode;
+    const use uses[] = {
+        {asked->top_k > 0, decode->tempered, "top-k", "preset", "filters"},
+        {is_said(asked, OPTION_TOP_P), decode->tempered, "top-p", "preset", "filters"},
+        {is_said(asked, OPTION_EDIT_THRESHOLD), decode->edits, "edit-threshold", "preset", "edits"},
+        {asked->post_steps > 0, decode->edits, "max-post-steps", "preset", "edits"},
+        {is_said(asked, OPTION_PENALTY), decode->penalises, "penalty", "preset", "penalises"},
+    };
+    return refuse_unused(uses, sizeof uses / sizeof uses[0], asked->preset, message);
+}
+
+/* And those of a rule, the preset's or what was said in its place. */
+static bool check_rule(const dllm_generate_options *out, const request *asked,
                        dllm_message *message)
 {
-    const struct {
-        bool is_asked, is_used;
-        const char *option, *what;
-    } uses[] = {
-        {asked->top_k > 0, out->decode.tempered, "top-k", "filters"},
-        {!isnan(asked->numbers[NUMBER_OF(OPTION_TOP_P)]), out->decode.tempered, "top-p", "filters"},
-        {!isnan(asked->numbers[NUMBER_OF(OPTION_EDIT_THRESHOLD)]), out->decode.edits,
-         "edit-threshold", "edits"},
-        {asked->post_steps > 0, out->decode.edits, "max-post-steps", "edits"},
-        {!isnan(asked->numbers[NUMBER_OF(OPTION_PENALTY)]), out->decode.penalises, "penalty",
-         "penalises"},
+    const dllm_select_name rule = out->sequence.selection.name;
+    const bool compares = rule == DLLM_SELECTION_THRESHOLD || rule == DLLM_SELECTION_DYNAMIC ||
+                          rule == DLLM_SELECTION_HIERARCHY;
+    const use uses[] = {
+        {is_said(asked, OPTION_THRESHOLD), compares, "threshold", "rule", "looks at it"},
+        {is_said(asked, OPTION_LOW_THRESHOLD), rule == DLLM_SELECTION_HIERARCHY, "low-threshold",
+         "rule", "looks at it"},
+        {is_said(asked, OPTION_FACTOR), rule == DLLM_SELECTION_FACTOR, "factor", "rule",
+         "looks at it"},
+        {is_said(asked, OPTION_GAMMA), rule == DLLM_SELECTION_ENTROPY_BOUND, "gamma", "rule",
+         "looks at it"},
+        {asked->steps > 0, out->sequence.schedule != DLLM_SCHEDULED_NONE, "steps", "rule",
+         "counts them"},
     };
-    for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++)
-        if (uses[i].is_asked && !uses[i].is_used)
-            return DLLM_REFUSE(message, "--%s wants a preset that %s, %s does not", uses[i].option,
-                               uses[i].what, asked->preset);
-    return true;
+    char name[64];
+    if (asked->rule)
+        (void)snprintf(name, sizeof name, "%s", asked->rule);
+    else
+        (void)snprintf(name, sizeof name, "%s's %s", asked->preset,
+                       rule_names[rule] ? rule_names[rule] : "coins");
+    return refuse_unused(uses, sizeof uses / sizeof uses[0], name, message);
+}
+
+/* A filter changes draws, and what the likeliest token gets in presets that filter it too. */
+static bool check_filter(const dllm_generate_options *out, const request *asked,
+                         dllm_message *message)
+{
+    const bool is_used = out->decode.draws || out->sequence.filters_greedy;
+    const bool is_asked = asked->top_k > 0 || is_said(asked, OPTION_TOP_P);
+    if (!is_asked || is_used) return true;
+    return DLLM_REFUSE(message, "--%s wants a --temperature above 0, preset %s draws nothing",
+                       asked->top_k > 0 ? "top-k" : "top-p", asked->preset);
 }
 
 static bool apply_numbers(dllm_generate_options *out, const request *asked, dllm_message *message)
@@ -356,13 +409,14 @@ static bool apply_numbers(dllm_generate_options *out, const request *asked, dllm
                                     &sequence->penalty,
                                     &sequence->selection.low_threshold,
                                     &sequence->cfg_scale};
-    if (!check_uses(out, asked, message)) return false;
+    if (!check_preset(out, asked, message) || !check_rule(out, asked, message)) return false;
     for (size_t i = 0; i < NUMBERS; i++)
         if (!isnan(asked->numbers[i])) *places[i] = asked->numbers[i];
     if (asked->top_k > 0) sequence->filter.top_k = (int32_t)asked->top_k;
     if (asked->post_steps > 0) sequence->max_post_steps = (int32_t)asked->post_steps;
     sequence->seed = (uint64_t)asked->seed;
     out->decode.draws = sequence->filter.temperature > 0;
+    if (!check_filter(out, asked, message)) return false;
     if (sequence->filter.top_k > 0 || sequence->filter.top_p < 1) out->decode.head.candidates = 64;
     return true;
 }
