@@ -2,8 +2,8 @@
 #include "entry_bad.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,12 +15,13 @@ static bool is_before(const struct timespec *a, const struct timespec *b)
     return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
 }
 
-/* When a file came to v1/bad: a rename sets the change time. One that is gone came last. */
-static struct timespec time_of(const dllm_cache_folder *bad, const char *name)
+/* When a file came to v1/bad: a rename sets the change time. False if it is a folder, or gone. */
+static bool find_time(struct timespec *out, const dllm_cache_folder *bad, const char *name)
 {
     struct stat status;
-    if (fstatat(bad->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0) return status.st_ctim;
-    return (struct timespec){.tv_sec = INT64_MAX};
+    if (fstatat(bad->fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return false;
+    *out = status.st_ctim;
+    return !S_ISDIR(status.st_mode);
 }
 
 static int not_hidden(const struct dirent *entry)
@@ -28,22 +29,32 @@ static int not_hidden(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Counts the files of v1/bad and names the one that has been there longest. */
+/* Counts the files of v1/bad and names the one that has been there longest. A folder is none of them: what is
+   in it is not the cache's to remove. */
 static int find_oldest(char oldest[NAME_MAX + 1], const dllm_cache_folder *bad)
 {
     struct dirent **names = NULL;
     struct timespec first = {0};
+    int files = 0;
     const int count = scandirat(bad->fd, ".", &names, not_hidden, NULL);
     for (int i = 0; i < count; i++) {
-        const struct timespec time = time_of(bad, names[i]->d_name);
-        if (i == 0 || is_before(&time, &first)) {
+        struct timespec time;
+        if (find_time(&time, bad, names[i]->d_name) && (files++ == 0 || is_before(&time, &first))) {
             first = time;
             (void)snprintf(oldest, NAME_MAX + 1, "%s", names[i]->d_name);
         }
         free(names[i]);
     }
     free(names);
-    return count;
+    return files;
+}
+
+/* A file gives way to a file of its name, and here to a folder too. */
+static bool move(const dllm_cache_folder *from, const char *name, const dllm_cache_folder *bad)
+{
+    return renameat(from->fd, name, bad->fd, name) == 0 ||
+           (errno == ENOTDIR && unlinkat(bad->fd, name, 0) == 0 &&
+            renameat(from->fd, name, bad->fd, name) == 0);
 }
 
 static bool keep(const dllm_cache_dir *dir, const dllm_cache_folder *from, const char *name)
@@ -53,7 +64,7 @@ static bool keep(const dllm_cache_dir *dir, const dllm_cache_folder *from, const
     if (!dllm__cache_folder_open(&bad, dir, "v1/bad", true)) return false;
     while (find_oldest(oldest, &bad) >= BAD_ENTRIES_MAX && unlinkat(bad.fd, oldest, 0) == 0) {
     }
-    const bool moved = renameat(from->fd, name, bad.fd, name) == 0;
+    const bool moved = move(from, name, &bad);
     dllm__cache_folder_close(&bad);
     return moved;
 }
@@ -61,5 +72,6 @@ static bool keep(const dllm_cache_dir *dir, const dllm_cache_folder *from, const
 bool dllm__entry_move_aside(const dllm_cache_dir *dir, const dllm_cache_folder *from,
                             const char *name)
 {
-    return keep(dir, from, name) || unlinkat(from->fd, name, 0) == 0;
+    return unlinkat(from->fd, name, AT_REMOVEDIR) == 0 || keep(dir, from, name) ||
+           unlinkat(from->fd, name, 0) == 0;
 }

@@ -1,6 +1,8 @@
 /* entry_publish.c - temporary file, rename, sync; the folder's tag; leftovers of dead writers */
 #include "entry_publish.h"
 
+#include "entry_bad.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +31,7 @@ const dllm_file_calls dllm__file_calls = {create_file, write, fsync, close, rena
 /* One file on its way: what goes in, where to. */
 typedef struct publication {
     const dllm_file_calls *calls;
+    const dllm_cache_dir *dir;
     const dllm_cache_folder *temporary;
     const dllm_cache_folder *target;
     const char *name;
@@ -101,6 +104,15 @@ static bool sync_folder(const publication *p)
     return p->calls->sync(p->target->fd) == 0 || errno == EINVAL;
 }
 
+/* Onto what is there, unless that is a folder: it makes way first. */
+static bool take_name(const publication *p, const char *temporary)
+{
+    const dllm_file_calls *calls = p->calls;
+    if (calls->rename(p->temporary->fd, temporary, p->target->fd, p->name) == 0) return true;
+    if (errno != EISDIR || !dllm__entry_move_aside(p->dir, p->target, p->name)) return false;
+    return calls->rename(p->temporary->fd, temporary, p->target->fd, p->name) == 0;
+}
+
 static bool publish(const publication *p)
 {
     char temporary[TEMPORARY_BYTES];
@@ -109,7 +121,7 @@ static bool publish(const publication *p)
         (void)unlinkat(p->temporary->fd, temporary, 0);
         return false;
     }
-    if (p->calls->rename(p->temporary->fd, temporary, p->target->fd, p->name) != 0) {
+    if (!take_name(p, temporary)) {
         (void)fail(p, "rename");
         (void)unlinkat(p->temporary->fd, temporary, 0);
         return false;
@@ -137,6 +149,7 @@ static bool publish_tag(const dllm_cache_dir *dir, const publication *entry)
     if (!there) {
         const publication tag = {
             .calls = entry->calls,
+            .dir = dir,
             .temporary = entry->temporary,
             .target = &top,
             .name = tag_name,
@@ -155,6 +168,7 @@ static bool publish_into(publication p, const dllm_cache_dir *dir, const char *b
 {
     dllm_cache_folder temporary = {.fd = -1};
     dllm_cache_folder target = {.fd = -1};
+    p.dir = dir;
     p.temporary = &temporary;
     p.target = &target;
     p.why = why;

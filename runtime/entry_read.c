@@ -38,6 +38,8 @@ static dllm_read_outcome read_open_file(dllm_read_file *out, int fd, const dllm_
 {
     struct stat status;
     if (fstat(fd, &status) != 0) return ignored(out, strerror(errno));
+    /* what else is no file gives way to the next that is published; a folder would not */
+    if (S_ISDIR(status.st_mode)) return bad(out, "it is a folder");
     if (!S_ISREG(status.st_mode)) return ignored(out, "it is not a regular file");
     const char *refusal = dllm__trust_refusal(trust, &status);
     if (refusal) return ignored(out, refusal);

@@ -268,6 +268,16 @@ check 'verify --repair of it' 0 "$tune" verify --repair
 check 'prebuild after the repair' 0 $prebuild
 last_line "$number kernels, 1 compiled, $((number - 1)) already cached"
 
+# ---- a folder in place of an entry
+rm "$entry"
+mkdir "$entry"
+echo 'not a kernel' >"$entry/file"
+check 'verify finds a folder' 2 "$tune" verify
+has out "^BAD $entry: it is a folder"
+check 'prebuild beside a folder' 0 $prebuild
+last_line "$number kernels, 1 compiled, $((number - 1)) already cached"
+[ -e "$DLLM_CACHE_DIR/v1/bad/$(basename "$entry")/file" ] || complain 'the folder was not moved aside'
+
 # ---- folders in it that are not used
 folder=$(dirname "$entry")
 for inner in v1 v1/k "${folder#"$DLLM_CACHE_DIR"/}" v1/tmp; do

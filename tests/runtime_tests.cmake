@@ -11,6 +11,7 @@ dllm_test(test_cache_layers LABEL unit SOURCES test_cache_layers.c)
 dllm_test(test_cache_trim LABEL unit SOURCES test_cache_trim.c ${cache_fixture})
 dllm_test(test_entry_lock LABEL unit SOURCES test_entry_lock.c ${cache_fixture})
 dllm_test(test_entry_publish LABEL unit SOURCES test_entry_publish.c ${cache_fixture})
+dllm_test(test_entry_bad LABEL unit SOURCES test_entry_bad.c ${cache_fixture})
 dllm_test(test_entry_store LABEL unit SOURCES test_entry_store.c ${cache_fixture})
 
 # Its own copies of what sits above the compiler, so that the archive's compiler is not drawn in.
