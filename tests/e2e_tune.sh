@@ -153,8 +153,20 @@ has out "\"cached\": $number"
 check 'list' 0 "$tune" list
 has out "^$number entries"
 has out 'head_mma.cu *sm_90a .*TILE_ROWS='
+sed '1d;$d' "$work/out" | awk '{print $1, $2}' >"$work/order"
+LC_ALL=C sort -c "$work/order" || complain 'its lines are not in order of program and arch'
 check 'list --json' 0 "$tune" list --json
 is_json
+python3 - "$work/out" <<'PYTHON' || complain 'it is not in the order that --help tells'
+import json, sys
+entries = json.load(open(sys.argv[1]))["entries"]
+order = [[entry[name] for name in ("program", "arch", "defines", "file")] for entry in entries]
+sys.exit(order != sorted(order) or len({entry["program"] for entry in entries}) < 3)
+PYTHON
+"$tune" list -q >"$work/names"
+python3 -c 'import json, sys
+print(*[entry["file"] for entry in json.load(open(sys.argv[1]))["entries"]], sep="\n")' "$work/out" |
+    cmp -s - "$work/names" || complain 'list -q has another order'
 
 # ---- packs
 check 'prebuild -o' 0 $prebuild -o "$work/pack"

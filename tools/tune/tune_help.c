@@ -74,7 +74,8 @@ const char tune_import_help[] =
 
 const char tune_list_help[] =
     "usage: dllm-tune list [options]\n"
-    "Lists the kernels in the cache folder.\n\n" COMMON_HELP
+    "Lists the kernels in the cache folder, in order of program, architecture and what they are\n"
+    "specialised to, then the tuned choices, in order of GPU and file name.\n\n" COMMON_HELP
     "\nexit status: 0 done, 1 usage, 2 a folder in the cache cannot be used, 5 nothing in it can\n";
 
 const char tune_show_help[] =

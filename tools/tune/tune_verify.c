@@ -1,26 +1,22 @@
 /*
- * tune_entries.c - list and verify: the entries of the user's cache folder
+ * tune_verify.c - verify: every kernel and tuned choice of the user's cache folder, read whole
  */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 
 #include "entry_bad.h"
 #include "entry_store.h"
 #include "entry_walk.h"
 #include "plan_walk.h"
 #include "tune.h"
-#include "tune_kernel.h"
 #include "tune_store.h"
 
 typedef struct entry_tally {
     const tune_options *options;
     dllm_entry_store *store; /* with --repair: moves bad entries aside */
     const dllm_cache_dir *dir;
-    json_t *rows;       /* with --json */
-    json_t *tuned_rows; /* of list, likewise */
+    json_t *rows; /* with --json */
     int tuned;
     int entries;
     int bad;
@@ -28,33 +24,11 @@ typedef struct entry_tally {
     int ignored;
     int refused; /* folders */
     int status;  /* TUNE_NO_CACHE when nothing could be read, TUNE_SOME_FAILED when a part */
-    int64_t bytes;
 } entry_tally;
-
-/* Since the file was written. */
-static double age_seconds(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 ? difftime(time(NULL), status.st_mtime) : 0.0;
-}
-
-/* "3 d", "2 h", "5 min" or "12 s". */
-static void age_text(char out[16], double seconds)
-{
-    if (seconds >= 2.0 * 86400.0)
-        (void)snprintf(out, 16, "%.0f d", seconds / 86400.0);
-    else if (seconds >= 2.0 * 3600.0)
-        (void)snprintf(out, 16, "%.0f h", seconds / 3600.0);
-    else if (seconds >= 120.0)
-        (void)snprintf(out, 16, "%.0f min", seconds / 60.0);
-    else
-        (void)snprintf(out, 16, "%.0f s", seconds);
-}
 
 static void count_entry(entry_tally *tally, const dllm_entry_report *report)
 {
     tally->entries++;
-    tally->bytes += (int64_t)report->file_bytes;
     tally->ignored += report->ignored;
     tally->bad += report->reason && !report->ignored;
 }
@@ -63,42 +37,6 @@ static void refuse_folder(entry_tally *tally, const dllm_entry_report *report)
 {
     tally->refused++;
     tally->status = tune_store_refused(report);
-}
-
-static json_t *entry_json(const dllm_entry_report *report, const tune_kernel *kernel)
-{
-    return json_pack("{so so so so ss sI sf sb ss}", "file", tune_json_text(report->name),
-                     "program", tune_json_text(kernel->program), "arch",
-                     tune_json_text(kernel->arch), "defines", tune_json_text(kernel->defines),
-                     "compiler", report->build, "bytes", (json_int_t)report->file_bytes,
-                     "age_seconds", age_seconds(report->path), "good", report->reason == NULL,
-                     "reason", report->reason ? report->reason : "");
-}
-
-static void list_entry(void *user, const dllm_entry_report *report)
-{
-    entry_tally *tally = user;
-    tune_kernel kernel;
-    char age[16];
-    if (report->refused) {
-        refuse_folder(tally, report);
-        return;
-    }
-    count_entry(tally, report);
-    tune_kernel_of_key(&kernel, report->key_text);
-    if (tally->options->json) {
-        (void)json_array_append_new(tally->rows, entry_json(report, &kernel));
-        return;
-    }
-    if (tally->options->quiet) {
-        (void)printf("%s\n", report->name);
-        return;
-    }
-    age_text(age, age_seconds(report->path));
-    (void)printf("%-20s %-7s %9zu  %-10s %8s  %s\n", kernel.program, kernel.arch,
-                 report->file_bytes, report->build, age,
-                 report->reason ? report->reason : kernel.defines);
-    if (tally->options->verbose) (void)printf("    %s\n", report->path);
 }
 
 static const char *outcome_of(const entry_tally *tally, const dllm_entry_report *report)
@@ -140,28 +78,6 @@ static void refuse_plans(entry_tally *tally, const dllm_plan_report *report)
     if (!tally->status) tally->status = status;
 }
 
-static void list_plan(void *user, const dllm_plan_report *report)
-{
-    entry_tally *tally = user;
-    if (report->refused) {
-        refuse_plans(tally, report);
-        return;
-    }
-    const char *gpu = report->folder + strlen("v1/t/");
-    tally->tuned++;
-    if (tally->options->json)
-        (void)json_array_append_new(
-            tally->tuned_rows,
-            json_pack("{so so sb so}", "file", tune_json_text(report->name), "gpu",
-                      tune_json_text(gpu), "good", report->reason == NULL, "reason",
-                      tune_json_text(report->reason ? report->reason : "")));
-    else if (tally->options->quiet)
-        (void)printf("%s\n", report->name);
-    else
-        (void)printf("%-20s %-40.40s  %s\n", gpu, report->name,
-                     report->reason ? report->reason : "");
-}
-
 static bool move_plan(const entry_tally *tally, const dllm_plan_report *report)
 {
     dllm_cache_folder folder;
@@ -196,33 +112,7 @@ static void verify_plan(void *user, const dllm_plan_report *report)
                      report->reason ? ": " : "", report->reason ? report->reason : "");
 }
 
-/* ---- subcommands ---- */
-
-int tune_list(const tune_options *options)
-{
-    dllm_cache_dir dir;
-    entry_tally tally = {.options = options, .dir = &dir};
-    int status = tune_store_find(&dir);
-    if (status != TUNE_DONE) return status;
-    tally.rows = json_array();
-    tally.tuned_rows = json_array();
-    if (!options->json && !options->quiet)
-        (void)printf("%-20s %-7s %9s  %-10s %8s  %s\n", "program", "arch", "bytes", "compiler",
-                     "age", "specialised to");
-    dllm__entry_walk(&dir, list_entry, &tally);
-    dllm__plan_walk(&dir, list_plan, &tally);
-    if (options->json)
-        status = tune_print_json(json_pack(
-            "{so ss sO si sI sO si}", "folder", tune_json_text(dir.path), "variable", dir.variable,
-            "entries", tally.rows, "count", tally.entries, "bytes", (json_int_t)tally.bytes,
-            "tuned", tally.tuned_rows, "refused_folders", tally.refused));
-    else if (!options->quiet)
-        (void)printf("%d entries, %lld bytes, %d tuned choices in %s\n", tally.entries,
-                     (long long)tally.bytes, tally.tuned, dir.path);
-    json_decref(tally.rows);
-    json_decref(tally.tuned_rows);
-    return tally.status ? tally.status : status;
-}
+/* ---- the whole ---- */
 
 static int report_verified(const entry_tally *tally, const dllm_cache_dir *dir)
 {
