@@ -120,6 +120,9 @@ has err '/no/such.so'
 check 'no usable folder' 5 env DLLM_CACHE_DIR=/dev/null/below $prebuild
 has err '/dev/null/below'
 
+check 'tune --dry-run' 0 "$tune" tune --set austen --dry-run
+has out '^austen rows 64$'
+
 # ---- with a compiler
 if ! "$tune" doctor | grep -q 'compiles *yes'; then
     echo 'no compiler here: the rest is skipped'

@@ -135,6 +135,22 @@ START_TEST(a_dry_run_lists_shapes_and_measures_nothing)
 }
 END_TEST
 
+/* What is known already is known of a GPU. */
+START_TEST(a_dry_run_needs_a_gpu_to_resume_alone)
+{
+    tune_options asked = options();
+    asked.dry_run = true;
+    for (int resume = 0; resume < 2; resume++) {
+        timed_device_start();
+        fake_driver_hide();
+        asked.resume = resume;
+        ck_assert_int_eq(tune_search(&asked), resume ? TUNE_NO_DEVICE : TUNE_DONE);
+    }
+    ck_assert_uint_eq(json_array_size(json_object_get(document, "shapes")), BUCKETS);
+    ck_assert_ptr_nonnull(strstr(message, "the CUDA driver cannot be opened"));
+}
+END_TEST
+
 START_TEST(every_candidate_is_told)
 {
     const tune_options asked = options();
@@ -332,6 +348,7 @@ int main(void)
     tcase_set_timeout(group, 60);
     tcase_add_test(group, what_wins_is_kept_and_resumed);
     tcase_add_test(group, a_dry_run_lists_shapes_and_measures_nothing);
+    tcase_add_test(group, a_dry_run_needs_a_gpu_to_resume_alone);
     tcase_add_test(group, every_candidate_is_told);
     tcase_add_test(group, an_interrupt_keeps_what_won);
     tcase_add_test(group, a_time_limit_leaves_shapes_untuned);

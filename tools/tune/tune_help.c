@@ -49,7 +49,7 @@ const char tune_tune_help[] =
     "  --time-limit T  90, 90s, 10m or 1h; shapes that are left stay untuned\n"
     "  --resume        leave out what is tuned\n"
     "  --report FILE   a drawing of all candidates, FILE.html or FILE.svg\n"
-    "  --dry-run       say what would be measured\n" COMMON_HELP
+    "  --dry-run       say what would be measured; without --resume it needs no GPU\n" COMMON_HELP
     "\nexit status: 0 done, 1 usage, 2 some failed, 3 no GPU or driver, 4 no compiler,\n"
     "5 not stored, 6 some stayed untuned (noise, time limit), 130 interrupted (what won is kept)\n";
 

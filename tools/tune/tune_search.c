@@ -137,9 +137,9 @@ static void count_verdict(search_job *job, const dllm_tuning *tuning)
 
 static bool is_known(const search_job *job, const dllm_problem *problem)
 {
-    dllm_device device = job->context->device;
     dllm_tuned tuned;
     if (!job->options->resume || dllm__context_enter(job->context) != DLLM_OK) return false;
+    dllm_device device = job->context->device;
     const bool known =
         dllm__tuned_find(&tuned, job->context, problem, &device) && !tuned.is_builtin;
     dllm__context_leave(job->context);
@@ -298,7 +298,8 @@ int tune_search(const tune_options *options)
 {
     search_job job = {.options = options, .results = json_array()};
     int status = tune_shapes_collect(&job.shapes, options);
-    if (status == TUNE_DONE) status = open_device(&job);
+    /* what is tuned already depends on the GPU, the shapes do not */
+    if (status == TUNE_DONE && (!options->dry_run || options->resume)) status = open_device(&job);
     if (status == TUNE_DONE)
         status = options->dry_run ? rehearse(&job) : tune_minding_signals(&job);
     dllm_context_destroy(job.context);
