@@ -1,7 +1,6 @@
-/* fake_driver.c - every entry point of the table, on host memory */
+/* fake_driver.c - the table of the fake driver, and of its entry points devices, contexts and memory */
 #include "fake_driver_parts.h"
 
-#include "sm90_params.h"
 #include "status.h"
 
 #include <pthread.h>
@@ -14,19 +13,7 @@ enum {
     INVALID_DEVICE = 101,
     ATTRIBUTES = 256,
     STACK_DEPTH = 16,
-    FUNCTIONS_OF_MODULE = 4,
-    FUNCTION_ATTRIBUTES = 16,
     NAME_BYTES = 64
-};
-
-struct CUfunc_st {
-    char entry[NAME_BYTES];
-    int attributes[FUNCTION_ATTRIBUTES];
-};
-
-struct CUmod_st {
-    struct CUmod_st *next;
-    struct CUfunc_st functions[FUNCTIONS_OF_MODULE];
 };
 
 /* In front of the memory that is handed out. */
@@ -55,14 +42,7 @@ static struct {
     dllm_cu_result fail_code;
     int attributes[ATTRIBUTES];
     struct CUctx_st primary;
-    struct CUmod_st *modules;
     allocation *allocations;
-    fake_image_hook image_hook;
-    void *image_user;
-    fake_launch_hook launch_hook;
-    void *launch_user;
-    int launches;
-    fake_launch_record last_launch;
 } fake;
 
 /* Current contexts are the thread's, as in the driver. */
@@ -86,6 +66,11 @@ dllm_cu_result fake_leave(dllm_cu_result result)
 {
     (void)pthread_mutex_unlock(&lock);
     return result;
+}
+
+int fake_attribute(int attribute)
+{
+    return fake.attributes[attribute];
 }
 
 dllm_cu_result fake_enter_with_context(fake_call call)
@@ -231,69 +216,6 @@ static dllm_cu_result fake_context_pop(dllm_cu_context *context)
     return fake_leave(result);
 }
 
-static dllm_cu_result fake_module_load(dllm_cu_module *module, const void *image)
-{
-    dllm_cu_result result = fake_enter_with_context(FAKE_CALL_module_load);
-    if (result == DLLM_CU_SUCCESS && fake.image_hook)
-        result = fake.image_hook(fake.image_user, image);
-    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
-    struct CUmod_st *loaded = calloc(1, sizeof *loaded);
-    if (!loaded) return fake_leave(DLLM_CU_OUT_OF_MEMORY);
-    loaded->next = fake.modules;
-    fake.modules = loaded;
-    *module = loaded;
-    return fake_leave(result);
-}
-
-static dllm_cu_result fake_module_unload(dllm_cu_module module)
-{
-    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_module_unload);
-    struct CUmod_st **at = &fake.modules;
-    while (*at && *at != module)
-        at = &(*at)->next;
-    if (!*at) return fake_leave(INVALID_VALUE);
-    *at = module->next;
-    free(module);
-    return fake_leave(result);
-}
-
-static dllm_cu_result fake_module_function(dllm_cu_function *function, dllm_cu_module module,
-                                           const char *entry)
-{
-    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_module_function);
-    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
-    if (strlen(entry) >= NAME_BYTES) return fake_leave(DLLM_CU_NOT_FOUND);
-    for (int i = 0; i < FUNCTIONS_OF_MODULE; i++) {
-        struct CUfunc_st *slot = &module->functions[i];
-        if (slot->entry[0] && strcmp(slot->entry, entry) != 0) continue;
-        memcpy(slot->entry, entry, strlen(entry) + 1);
-        *function = slot;
-        return fake_leave(result);
-    }
-    return fake_leave(DLLM_CU_NOT_FOUND);
-}
-
-static dllm_cu_result fake_function_attribute(int *value, int attribute, dllm_cu_function function)
-{
-    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_function_attribute);
-    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
-    if (attribute < 0 || attribute >= FUNCTION_ATTRIBUTES) return fake_leave(INVALID_VALUE);
-    *value = function->attributes[attribute];
-    return fake_leave(result);
-}
-
-static dllm_cu_result fake_function_set_attribute(dllm_cu_function function, int attribute,
-                                                  int value)
-{
-    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_function_set_attribute);
-    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
-    if (attribute != DLLM_CU_FUNCTION_DYNAMIC_SHARED_BYTES || value < 0 ||
-        value > fake.attributes[DLLM_CU_ATTRIBUTE_SHARED_BYTES_OPTIN])
-        return fake_leave(INVALID_VALUE);
-    function->attributes[attribute] = value;
-    return fake_leave(result);
-}
-
 static dllm_cu_result fake_memory_allocate(dllm_cu_pointer *pointer, size_t bytes)
 {
     const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_memory_allocate);
@@ -321,72 +243,6 @@ static dllm_cu_result fake_memory_free(dllm_cu_pointer pointer)
     return fake_leave(result);
 }
 
-static bool is_sized(const dllm_cu_launch_config *config)
-{
-    return config->grid_x && config->grid_y && config->grid_z && config->grid_y <= 65535 &&
-           config->grid_z <= 65535 && config->block_x && config->block_y && config->block_z &&
-           config->block_x * config->block_y * config->block_z <= 1024;
-}
-
-static dllm_cu_result fake_launch(const dllm_cu_launch_config *config, dllm_cu_function function,
-                                  void **parameters, void **extra)
-{
-    const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_launch);
-    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
-    const int limit = function->attributes[DLLM_CU_FUNCTION_DYNAMIC_SHARED_BYTES];
-    if (!is_sized(config) || extra ||
-        config->shared_bytes > (unsigned)(limit > 48 << 10 ? limit : 48 << 10))
-        return fake_leave(INVALID_VALUE);
-    fake.last_launch =
-        (fake_launch_record){.entry = function->entry,
-                             .grid = {config->grid_x, config->grid_y, config->grid_z},
-                             .block = {config->block_x, config->block_y, config->block_z},
-                             .shared_bytes = config->shared_bytes,
-                             .stream = config->stream,
-                             .dependent = config->attribute_count == 1,
-                             .parameters = parameters};
-    fake.launches++;
-    /* a captured launch does nothing yet */
-    if (!fake_timeline_launch(&fake.last_launch) && fake.launch_hook)
-        fake.launch_hook(fake.launch_user, &fake.last_launch);
-    fake.last_launch.parameters = NULL;
-    return fake_leave(result);
-}
-
-/* The rules of cuTensorMapEncodeTiled for a matrix of 16-bit elements under the 128-byte swizzle. */
-static bool is_encodable(const fake_tensor *tensor)
-{
-    return tensor->base % 16 == 0 && tensor->stride_bytes % 16 == 0 &&
-           tensor->stride_bytes < (uint64_t)1 << 40 && tensor->columns > 0 && tensor->rows > 0 &&
-           tensor->columns <= (uint64_t)1 << 32 && tensor->rows <= (uint64_t)1 << 32 &&
-           tensor->box_columns > 0 && tensor->box_columns <= 64 && tensor->box_rows > 0 &&
-           tensor->box_rows <= 256;
-}
-
-/* NOLINTNEXTLINE(readability-function-size): the driver's own twelve parameters */
-static dllm_cu_result fake_tensor_map(dllm_tensor_map *map, int type, uint32_t rank, void *base,
-                                      const uint64_t *extents, const uint64_t *strides,
-                                      const uint32_t *box, const uint32_t *element_strides,
-                                      int interleave, int swizzle, int promotion, int fill)
-{
-    const dllm_cu_result result = fake_enter(FAKE_CALL_tensor_map);
-    const fake_tensor tensor = {.base = (uint64_t)(uintptr_t)base,
-                                .columns = extents[0],
-                                .rows = extents[1],
-                                .stride_bytes = strides[0],
-                                .box_columns = box[0],
-                                .box_rows = box[1],
-                                .type = type,
-                                .swizzle = swizzle,
-                                .promotion = promotion};
-    if (result != DLLM_CU_SUCCESS) return fake_leave(result);
-    if (rank != 2 || element_strides[0] != 1 || element_strides[1] != 1 || interleave || fill ||
-        swizzle != DLLM_CU_TENSOR_SWIZZLE_128 || !is_encodable(&tensor))
-        return fake_leave(INVALID_VALUE);
-    memcpy(map, &tensor, sizeof tensor);
-    return fake_leave(result);
-}
-
 static void fill_table(dllm_driver *out)
 {
     out->library = &fake;
@@ -400,16 +256,12 @@ static void fill_table(dllm_driver *out)
 void fake_driver_start(dllm_driver *out)
 {
     (void)pthread_mutex_lock(&lock);
-    while (fake.modules) {
-        struct CUmod_st *next = fake.modules->next;
-        free(fake.modules);
-        fake.modules = next;
-    }
     while (fake.allocations) {
         allocation *next = fake.allocations->next;
         free(fake.allocations);
         fake.allocations = next;
     }
+    fake_kernels_start();
     fake_timeline_start();
     memset(&fake, 0, sizeof fake);
     depth = 0;
@@ -455,11 +307,9 @@ int fake_driver_live(void)
 {
     (void)pthread_mutex_lock(&lock);
     int live = fake.primary.retained;
-    for (const struct CUmod_st *m = fake.modules; m; m = m->next)
-        live++;
     for (const allocation *a = fake.allocations; a; a = a->next)
         live++;
-    live += fake_timeline_live();
+    live += fake_kernels_live() + fake_timeline_live();
     (void)pthread_mutex_unlock(&lock);
     return live;
 }
@@ -477,40 +327,6 @@ void fake_driver_leave(void)
 void fake_driver_set_attribute(int attribute, int value)
 {
     if (attribute >= 0 && attribute < ATTRIBUTES) fake.attributes[attribute] = value;
-}
-
-void fake_driver_on_image(fake_image_hook hook, void *user)
-{
-    fake.image_hook = hook;
-    fake.image_user = user;
-}
-
-void fake_driver_on_launch(fake_launch_hook hook, void *user)
-{
-    fake.launch_hook = hook;
-    fake.launch_user = user;
-}
-
-int fake_driver_launches(void)
-{
-    return fake.launches;
-}
-
-fake_launch_record fake_driver_last_launch(void)
-{
-    return fake.last_launch;
-}
-
-fake_tensor fake_driver_tensor(const dllm_tensor_map *map)
-{
-    fake_tensor tensor;
-    memcpy(&tensor, map, sizeof tensor);
-    return tensor;
-}
-
-int fake_driver_shared_limit(dllm_cu_function function)
-{
-    return function->attributes[DLLM_CU_FUNCTION_DYNAMIC_SHARED_BYTES];
 }
 
 dllm_status __wrap_dllm__driver_open(dllm_driver *out)

@@ -1,8 +1,9 @@
 /*
- * fake_driver_parts.h - what the two files of the fake driver share
+ * fake_driver_parts.h - what the files of the fake driver share
  *
- * fake_driver.c has the table, devices, modules, memory and launches; fake_timeline.c has streams,
- * copies, events and graphs, on a clock that only launches move.
+ * fake_driver.c has the table, devices, contexts and memory; fake_kernels.c has modules, functions,
+ * launches and tensor maps; fake_timeline.c has streams, copies, events and graphs, on a clock that
+ * only launches move.
  */
 #ifndef FAKE_DRIVER_PARTS_H
 #define FAKE_DRIVER_PARTS_H
@@ -20,6 +21,23 @@ typedef enum fake_call {
 dllm_cu_result fake_enter(fake_call call);
 dllm_cu_result fake_enter_with_context(fake_call call);
 dllm_cu_result fake_leave(dllm_cu_result result);
+
+/* With the lock held: an attribute of the device. */
+int fake_attribute(int attribute);
+
+/* The entry points of fake_kernels.c. */
+dllm_cu_result fake_module_load(dllm_cu_module *module, const void *image);
+dllm_cu_result fake_module_unload(dllm_cu_module module);
+dllm_cu_result fake_module_function(dllm_cu_function *function, dllm_cu_module module,
+                                    const char *entry);
+dllm_cu_result fake_function_attribute(int *value, int attribute, dllm_cu_function function);
+dllm_cu_result fake_function_set_attribute(dllm_cu_function function, int attribute, int value);
+dllm_cu_result fake_launch(const dllm_cu_launch_config *config, dllm_cu_function function,
+                           void **parameters, void **extra);
+dllm_cu_result fake_tensor_map(dllm_tensor_map *map, int type, uint32_t rank, void *base,
+                               const uint64_t *extents, const uint64_t *strides,
+                               const uint32_t *box, const uint32_t *element_strides, int interleave,
+                               int swizzle, int promotion, int fill);
 
 /* The entry points of fake_timeline.c. */
 dllm_cu_result fake_memory_write(dllm_cu_pointer to, const void *from, size_t bytes);
@@ -48,6 +66,8 @@ dllm_cu_result fake_graph_destroy(dllm_cu_graph graph);
 dllm_cu_result fake_graph_release(dllm_cu_graph_exec exec);
 
 /* With the lock held: forgets and frees all; counts what is live. */
+void fake_kernels_start(void);
+int fake_kernels_live(void);
 void fake_timeline_start(void);
 int fake_timeline_live(void);
 
