@@ -22,8 +22,10 @@ dllm_test(test_kernel_sources LABEL unit SOURCES test_kernel_sources.c scratch.c
 dllm_test(test_compile_message LABEL unit SOURCES test_compile_message.c)
 dllm_test(test_compiler_build LABEL unit SOURCES test_compiler_build.c scratch.c)
 dllm_test(test_helper_process LABEL unit SOURCES test_helper_process.c scratch.c)
-dllm_test(test_compiler LABEL unit SOURCES test_compiler.c fake_memory.c scratch.c
+dllm_test(test_compiler LABEL unit SOURCES test_compiler.c compiler_fixture.c scratch.c)
+dllm_test(test_compiler_failures LABEL unit
+  SOURCES test_compiler_failures.c compiler_fixture.c fake_memory.c scratch.c
   LIBRARIES -Wl,--wrap=dlopen,--wrap=malloc,--wrap=calloc,--wrap=strdup)
-foreach(test test_helper_process test_compiler)
+foreach(test test_helper_process test_compiler test_compiler_failures)
   add_dependencies(${test} dllm-jit fake_jit fake_nvrtc fake_nvrtc_12 fake_nvrtc_no_builtins)
 endforeach()
