@@ -211,9 +211,8 @@ dllm_status dllm__tune(dllm_tuning *out, dllm_context *context, const dllm_probl
     session all = {.tuning = out, .context = context, .options = options, .started_ms = now_ms()};
     *out = (dllm_tuning){.verdict = DLLM_VERDICT_IMPOSSIBLE, .runner_up = -1};
     dllm__tuned_problem(&out->problem, asked);
-    if (context->device.is_cpu || !dllm__may_be_tuned(asked))
-        return dllm__fail(DLLM_UNSUPPORTED,
-                          "this problem has one choice, there is nothing to tune");
+    const char *why = context->device.is_cpu ? "the CPU has one choice" : dllm__untunable(asked);
+    if (why) return dllm__fail(DLLM_UNSUPPORTED, "there is nothing to tune: %s", why);
     out->floor_us = dllm__floor_us(&out->problem, &context->device);
     DLLM_TRY(dllm__context_enter(context));
     const dllm_status status = run(&all);
@@ -263,9 +262,12 @@ void dllm__tune_missing(dllm_context *context, const dllm_problem *problem)
     int64_t rows[DLLM_PLAN_ENTRIES_MAX];
     const bool patient = problem->prepare & DLLM_PREPARE_PATIENT;
     const double started_ms = now_ms(), limit_ms = problem->time_limit_ms;
-    if (context->device.is_cpu || !dllm__may_be_tuned(problem) ||
-        problem->prepare & DLLM_PREPARE_DETERMINISTIC)
+    const char *why = dllm__untunable(problem);
+    if (context->device.is_cpu || problem->prepare & DLLM_PREPARE_DETERMINISTIC) return;
+    if (why) {
+        dllm__log(&context->log, "nothing is measured: %s", why);
         return;
+    }
     const int buckets = dllm__row_buckets(rows, problem);
     for (int i = 0; i < buckets; i++) {
         dllm_problem bucket = *problem;

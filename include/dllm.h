@@ -145,7 +145,10 @@ enum {
     DLLM_PARTIAL_STATE = 1 << 2    /* write dllm_state instead of the outputs, for merge */
 };
 
-/** How prepare may work, as bits of options.prepare. */
+/**
+ * How prepare may work, as bits of options.prepare. Nothing is measured on the CPU, for a family by name,
+ * with DLLM_BATCH_INVARIANT and with guidance: the rule of thumb chooses, and the log says so of a GPU.
+ */
 enum {
     DLLM_PREPARE_MEASURE = 1 << 0,    /* tune row ranges that have no tuned choice; seconds each */
     DLLM_PREPARE_PATIENT = 1 << 1,    /* the same with a wider search */

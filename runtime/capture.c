@@ -89,8 +89,11 @@ void dllm__capture(const dllm_problem *problem, const dllm_log *log)
 {
     char line[LINE_BYTES];
     const char *path = secure_getenv("DLLM_CAPTURE");
-    /* guided plans are never measured */
-    if (!path || !*path || problem->operation == DLLM_OPERATION_MERGE || problem->is_guided) return;
+    if (!path || !*path || problem->operation == DLLM_OPERATION_MERGE) return;
+    if (problem->is_guided) {
+        dllm__log(log, "problem not noted in DLLM_CAPTURE %.200s: guided ones are not tuned", path);
+        return;
+    }
     make_line(line, problem);
     FILE *file = open_file(path);
     const bool added = file && add_line(file, line);

@@ -10,7 +10,10 @@
 #include "log.h"
 #include "problem.h"
 
-/** Notes a problem where the variable asks for it; what goes wrong costs a log line. */
+/**
+ * Notes a problem where the variable asks for it; what goes wrong costs a log line, and so does a guided
+ * problem, which nothing measures.
+ */
 void dllm__capture(const dllm_problem *problem, const dllm_log *log);
 
 #endif

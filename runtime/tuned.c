@@ -47,11 +47,13 @@ void dllm__tuned_list_destroy(dllm_tuned_list *list)
     free(list);
 }
 
-bool dllm__may_be_tuned(const dllm_problem *problem)
+const char *dllm__untunable(const dllm_problem *problem)
 {
-    return !problem->family[0] && problem->operation != DLLM_OPERATION_MERGE &&
-           !(problem->behaviour & DLLM_BATCH_INVARIANT) && !problem->is_guided &&
-           problem->rows_max > 0;
+    if (problem->operation == DLLM_OPERATION_MERGE) return "merge has one choice";
+    if (problem->family[0]) return "its family is given";
+    if (problem->behaviour & DLLM_BATCH_INVARIANT) return "batch_invariant leaves one choice";
+    if (problem->is_guided) return "guidance goes by rules of thumb";
+    return problem->rows_max > 0 ? NULL : "it has no rows";
 }
 
 void dllm__tuned_problem(dllm_problem *out, const dllm_problem *asked)
@@ -211,7 +213,7 @@ bool dllm__tuned_find(dllm_tuned *out, dllm_context *context, const dllm_problem
 {
     dllm_problem tuned;
     char key[DLLM_TUNED_TEXT_BYTES];
-    if (device->is_cpu || !dllm__may_be_tuned(problem)) return false;
+    if (device->is_cpu || dllm__untunable(problem)) return false;
     dllm__tuned_problem(&tuned, problem);
     dllm__tuned_key(key, &tuned, device);
     if (find_measured(out, context, key, problem) && is_usable(out, context, problem, device))

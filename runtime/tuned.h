@@ -27,8 +27,8 @@ dllm_status dllm__tuned_list_create(dllm_tuned_list **out);
 /** Takes NULL. */
 void dllm__tuned_list_destroy(dllm_tuned_list *list);
 
-/** True if a problem has a choice that a measurement may make. */
-bool dllm__may_be_tuned(const dllm_problem *problem);
+/** NULL if a problem has a choice that a measurement may make, else why it has none. */
+const char *dllm__untunable(const dllm_problem *problem);
 
 /**
  * The problem that is tuned in place of one that is asked for: rows_max rounded up to its bucket,

@@ -28,7 +28,7 @@ static void clean(void)
     fixture_remove(&fixture);
 }
 
-static void capture(int64_t rows_max)
+static void capture_guided(int64_t rows_max, float cfg_scale)
 {
     dllm_problem problem;
     dllm_head_options options = DLLM_HEAD_OPTIONS_INIT;
@@ -39,8 +39,14 @@ static void capture(int64_t rows_max)
     options.weight_type = DLLM_BF16;
     options.outputs = DLLM_OUT_ARGMAX;
     options.alignment_bytes = 16;
+    options.cfg_scale = cfg_scale;
     ck_assert_int_eq(dllm__head_problem(&problem, &options), DLLM_OK);
     dllm__capture(&problem, &fixture.log);
+}
+
+static void capture(int64_t rows_max)
+{
+    capture_guided(rows_max, 0.0f);
 }
 
 static void check_file(const char *wanted)
@@ -135,6 +141,15 @@ START_TEST(a_holder_of_the_lock_is_not_waited_for_without_end)
 }
 END_TEST
 
+START_TEST(a_guided_problem_costs_a_line)
+{
+    capture_guided(8, 1.5f);
+    ck_assert_int_eq(fixture.lines, 1);
+    ck_assert_ptr_nonnull(strstr(fixture.last_line, "guided ones are not tuned"));
+    ck_assert_int_ne(access(path, F_OK), 0);
+}
+END_TEST
+
 START_TEST(what_is_no_file_costs_a_line)
 {
     ck_assert_int_eq(setenv("DLLM_CAPTURE", "/dev/zero", 1), 0);
@@ -156,6 +171,7 @@ int main(void)
     tcase_add_test(lines, a_line_is_not_glued_to_a_torn_one);
     tcase_add_test(lines, a_file_too_large_to_be_a_list_costs_a_line);
     tcase_add_test(lines, a_holder_of_the_lock_is_not_waited_for_without_end);
+    tcase_add_test(lines, a_guided_problem_costs_a_line);
     tcase_add_test(lines, what_is_no_file_costs_a_line);
     suite_add_tcase(suite, lines);
     return check_suite_run(suite);

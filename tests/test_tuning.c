@@ -11,6 +11,7 @@
 #include "tuner_lock.h"
 #include "tuning.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,12 +19,22 @@ enum { VOCAB = 4096, DEPTH = 64, ROWS_MAX = 64, BUCKETS = 3 };
 
 static char folder[SCRATCH_BYTES];
 static dllm_context *context;
+static char last_line[512]; /* of the log */
+
+static void take_line(void *user, const char *line)
+{
+    (void)user;
+    (void)snprintf(last_line, sizeof last_line, "%s", line);
+}
 
 /* Another process: what it knows is on disk. */
 static void open_another(void)
 {
+    dllm_context_options options = DLLM_CONTEXT_OPTIONS_INIT;
+    options.log = take_line;
+    last_line[0] = '\0';
     timed_device_start();
-    ck_assert_int_eq(dllm_context_create(&context, NULL), DLLM_OK);
+    ck_assert_int_eq(dllm_context_create(&context, &options), DLLM_OK);
 }
 
 static void close_one(void)
@@ -354,7 +365,21 @@ START_TEST(a_problem_with_one_choice_is_refused)
     const dllm_tune_options options = {.patience = DLLM_PATIENCE_MEASURE};
     problem.behaviour = DLLM_BATCH_INVARIANT;
     ck_assert_int_eq(dllm__tune(&tuning, context, &problem, &options), DLLM_UNSUPPORTED);
+    ck_assert_str_eq(dllm_last_error(),
+                     "there is nothing to tune: batch_invariant leaves one choice");
     dllm__tuning_release(&tuning);
+}
+END_TEST
+
+START_TEST(prepare_says_what_it_does_not_measure)
+{
+    dllm_plan *plan = NULL;
+    dllm_head_options options = head_options(DLLM_PREPARE_MEASURE);
+    options.cfg_scale = 2.0f;
+    ck_assert_msg(dllm_head_prepare(&plan, context, &options) == DLLM_OK, "%s", dllm_last_error());
+    dllm_plan_destroy(plan);
+    ck_assert_str_eq(last_line, "nothing is measured: guidance goes by rules of thumb");
+    ck_assert_uint_eq(measurements(), 0);
 }
 END_TEST
 
@@ -411,6 +436,7 @@ int main(void)
     tcase_add_test(group, a_stop_leaves_nothing_behind);
     tcase_add_test(group, more_patience_tries_more);
     tcase_add_test(group, a_problem_with_one_choice_is_refused);
+    tcase_add_test(group, prepare_says_what_it_does_not_measure);
     tcase_add_test(group, a_driver_call_may_fail_anywhere);
     suite_add_tcase(suite, group);
     return check_suite_run(suite);

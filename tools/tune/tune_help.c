@@ -36,7 +36,8 @@ const char tune_prebuild_help[] =
 const char tune_tune_help[] =
     "usage: dllm-tune tune (--set NAME | --shapes FILE | --capture LOG) ... [options]\n"
     "Measures the choices of kernels on this GPU and keeps the best of each row bucket for every\n"
-    "later plan. Each is kept at once: an interrupt loses one shape at most.\n\n"
+    "later plan. Each is kept at once: an interrupt loses one shape at most.\n"
+    "Plans with guidance (cfg_scale) are not tuned: rules of thumb choose for them.\n\n"
     "  --set NAME      the head of a model; an unknown name lists all\n"
     "  --shapes FILE   a problem a line: head vocab 126464 depth 4096 [hidden_type bf16]\n"
     "                  [weight_type bf16] [rows_max 64], or sampler vocab 126464 [logits_type "
@@ -109,8 +110,8 @@ const char tune_clear_help[] = "usage: dllm-tune clear [--kernels | --tuning] [o
 const char tune_capture_help[] =
     "usage: dllm-tune capture\n"
     "An application that runs with DLLM_CAPTURE=FILE notes each distinct head and sampler that it\n"
-    "prepares in FILE, a line each; so does every process that inherits the variable. Tune them "
-    "with\n"
+    "prepares in FILE, a line each; so does every process that inherits the variable. Those with\n"
+    "guidance (cfg_scale) are left out: nothing tunes them. Tune the others with\n"
     "    dllm-tune tune --capture FILE\n\n" COMMON_HELP "\nexit status: 0 done, 1 usage\n";
 
 const char tune_verify_help[] =
