@@ -207,7 +207,7 @@ static void choose_splits(const dllm_problem *problem, const dllm_device *device
     const int64_t tiles_of_rows = row_tiles(choice, lines_max(problem));
     const bool one = tiles_of_rows <= 1;
     /* tiles that would leave blocks without a unit: each block has one of every row tile */
-    const bool rotates = choice->tile_rows == 64 && tiles_of_rows < ROW_GROUP &&
+    const bool rotates = choice->tile_rows == 64 && !one && tiles_of_rows < ROW_GROUP &&
                          device->multiprocessors % tiles_of_rows != 0 && !is_small(problem);
     const int group = rotates ? 1 : ROW_GROUP;
     const int64_t states = STATES_BYTES_MAX / (int64_t)sizeof(dllm_row_state);
