@@ -1,19 +1,97 @@
 /*
- * simt_kernels.c - every variant of the heads and the sampler on the host, with combine behind it:
- * values against the double reference and the row cases
+ * simt_kernels.c - every variant of the heads and the sampler on the host, with combine behind it
+ *
+ * Values against the double reference and the row cases; then what must not change any bit.
  */
 #include "case_call.h"
 #include "check_suite.h"
+#include "element_type.h"
+#include "problem.h"
 #include "row_driver.h"
-#include "simt_shapes.h"
+#include "simt_rows.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { SHAPES = 10, CASE_LOGITS_MAX = 9000 };
+enum { SHAPES = 10, LOGITS_MAX = 6000, ROWS_MAX = 70, CASE_LOGITS_MAX = 9000 };
 
 static row_cases cases;
 
 /* ---- values ---- */
+
+/* Pads a row up to the alignment of the variant. */
+static int64_t pad_to(int64_t pad, int64_t width, dllm_type type, int align)
+{
+    while ((width + pad) * (int64_t)element_bytes(type) % align != 0)
+        pad++;
+    return pad;
+}
+
+/* The features that a variant was compiled with. */
+static uint32_t features_of(const simt_variant *variant)
+{
+    const uint32_t transforms = (uint32_t)simt_variant_value(variant, "DLLM_TRANSFORMS", 0);
+    const struct {
+        uint32_t transforms;
+        uint32_t feature;
+    } features[] = {{DLLM_TRANSFORM_SCALE, FEATURE_SCALE},
+                    {DLLM_TRANSFORM_SOFTCAP, FEATURE_SOFTCAP},
+                    {DLLM_TRANSFORM_ROUND_BF16 | DLLM_TRANSFORM_ROUND_FP16, FEATURE_ROUND},
+                    {DLLM_TRANSFORM_BIAS, FEATURE_BIAS},
+                    {DLLM_TRANSFORM_SUPPRESS, FEATURE_SUPPRESS},
+                    {DLLM_TRANSFORM_PENALTY, FEATURE_PENALTY},
+                    {DLLM_TRANSFORM_ROW_TEMPERATURE, FEATURE_TEMPERATURES},
+                    {DLLM_TRANSFORM_TEMPERED, FEATURE_TEMPERED},
+                    {DLLM_TRANSFORM_ROW_KEY, FEATURE_KEYS},
+                    {DLLM_TRANSFORM_NOISE, FEATURE_WORDS},
+                    {DLLM_TRANSFORM_GUIDANCE, FEATURE_GUIDANCE},
+                    {DLLM_TRANSFORM_GUIDANCE_BF16, FEATURE_GUIDE_BF16}};
+    uint32_t bits = simt_variant_value(variant, "DLLM_STATISTICS", 0) ? FEATURE_OUTPUTS : 0;
+    for (size_t i = 0; i < sizeof features / sizeof features[0]; i++)
+        if (transforms & features[i].transforms) bits |= features[i].feature;
+    return bits;
+}
+
+/* What the shape drew beyond the variant: the type that logits are rounded to, and outputs. */
+static void fit_problem(row_problem *problem, const simt_variant *variant)
+{
+    const int transforms = simt_variant_value(variant, "DLLM_TRANSFORMS", 0);
+    const int statistics = simt_variant_value(variant, "DLLM_STATISTICS", 0);
+    if (problem->round_logits)
+        problem->round_logits = transforms & DLLM_TRANSFORM_ROUND_BF16 ? DLLM_BF16 : DLLM_FP16;
+    problem->outputs &= simt_outputs(variant);
+    if (!(statistics & DLLM_STATISTIC_TARGET)) problem->target = NULL;
+    ck_assert_msg(simt_variant_takes(variant, problem), "%s does not take it", variant->name);
+}
+
+/* A head's real logits are known too badly to be rounded as the reference rounds them. */
+static void make_exact(row_shape *shape)
+{
+    const uint32_t rounding = FEATURE_ROUND | FEATURE_GUIDE_BF16;
+    if (shape->is_head && shape->features & rounding && shape->values == VALUES_REAL)
+        shape->values = VALUES_INTEGER;
+}
+
+/* A random shape made to fit the variant, and small enough for a host. */
+static void draw_shape(row_shape *out, const simt_variant *variant, uint64_t seed)
+{
+    const bool is_head = simt_variant_is_head(variant);
+    const int align = simt_variant_alignment(variant);
+    row_shape_random(out, seed, is_head);
+    out->features = features_of(variant);
+    make_exact(out);
+    out->hidden_type = (dllm_type)simt_variant_value(
+        variant, is_head ? "DLLM_HIDDEN_TYPE" : "DLLM_LOGITS_TYPE", DLLM_BF16);
+    out->weight_type = (dllm_type)simt_variant_value(variant, "DLLM_WEIGHT_TYPE", DLLM_BF16);
+    if (out->rows > ROWS_MAX) out->rows = ROWS_MAX;
+    if (out->rows * out->vocab > LOGITS_MAX)
+        out->rows = out->vocab < LOGITS_MAX ? LOGITS_MAX / out->vocab : 1;
+    out->hidden_pad = (int64_t)(seed % 4);
+    out->weight_pad = (int64_t)(seed / 2 % 4);
+    if (!is_head) return;
+    out->hidden_pad = pad_to(out->hidden_pad, out->depth, out->hidden_type, align);
+    out->weight_pad = pad_to(out->weight_pad, out->depth, out->weight_type, align);
+}
 
 static void check_shape(const row_shape *shape, const simt_choice *choice)
 {
@@ -23,7 +101,7 @@ static void check_shape(const row_shape *shape, const simt_choice *choice)
     dllm_message why;
     row_shape_text(&text, shape);
     ck_assert(row_data_make(&data, shape));
-    simt_shape_fit(&data.problem, choice->kernel);
+    fit_problem(&data.problem, choice->kernel);
     ck_assert_msg(simt_row_run(&result, &data.problem, choice) == ROW_RAN, "%s: %s", text.text,
                   result.message.text);
     ck_assert_msg(row_data_compare(&data, &result, &why), "%s, %d splits, %s: %s",
@@ -39,7 +117,7 @@ START_TEST(matches_the_double_reference)
     const simt_choice choice = {.kernel = simt_variant_of_rows(_i / SHAPES),
                                 .splits = splits[seed % 5]};
     row_shape shape;
-    simt_shape_draw(&shape, choice.kernel, (uint64_t)_i);
+    draw_shape(&shape, choice.kernel, (uint64_t)_i);
     check_shape(&shape, &choice);
 }
 END_TEST
@@ -53,7 +131,7 @@ START_TEST(takes_the_smallest_and_the_ragged)
     const simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 2};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         row_shape shape;
-        simt_shape_draw(&shape, choice.kernel, i);
+        draw_shape(&shape, choice.kernel, i);
         shape.values = VALUES_INTEGER;
         shape.rows = sizes[i][0];
         shape.vocab = sizes[i][1];
@@ -61,9 +139,8 @@ START_TEST(takes_the_smallest_and_the_ragged)
         shape.source_rows = 0;
         if (shape.is_head) shape.depth = sizes[i][2];
         const int align = simt_variant_alignment(choice.kernel);
-        shape.hidden_pad =
-            shape.is_head ? simt_pad_to(0, shape.depth, shape.hidden_type, align) : 1;
-        shape.weight_pad = simt_pad_to(1, shape.depth, shape.weight_type, align);
+        shape.hidden_pad = shape.is_head ? pad_to(0, shape.depth, shape.hidden_type, align) : 1;
+        shape.weight_pad = pad_to(1, shape.depth, shape.weight_type, align);
         check_shape(&shape, &choice);
     }
 }
@@ -172,7 +249,198 @@ START_TEST(answers_the_row_cases)
 }
 END_TEST
 
-/* ---- the sampler's own ---- */
+/* ---- what changes no bit ---- */
+
+/* Real data that is ragged in each direction. */
+static row_shape plain_shape(const simt_variant *variant)
+{
+    row_shape shape;
+    draw_shape(&shape, variant, 3);
+    shape.values = VALUES_REAL;
+    make_exact(&shape);
+    shape.rows = 37;
+    shape.vocab = 133;
+    shape.valid_vocab = 0;
+    shape.source_rows = 0;
+    shape.depth = shape.is_head ? 37 : 0;
+    const int align = simt_variant_alignment(variant);
+    /* an odd stride: rows of logits begin at every distance from a 16-byte boundary */
+    shape.hidden_pad = shape.is_head ? pad_to(1, shape.depth, shape.hidden_type, align) : 2;
+    shape.weight_pad = pad_to(1, shape.depth, shape.weight_type, align);
+    return shape;
+}
+
+static void make_data(row_data *out, const row_shape *shape, const simt_variant *variant)
+{
+    ck_assert(row_data_make(out, shape));
+    fit_problem(&out->problem, variant);
+}
+
+static void run(row_result *out, const row_data *data, const simt_choice *choice)
+{
+    ck_assert_msg(simt_row_run(out, &data->problem, choice) == ROW_RAN, "%s: %s",
+                  choice->kernel->name, out->message.text);
+}
+
+/* Row 0 of the rows from `hidden` on is put at every second place, from `parity` on, the others become
+   NaN. */
+static void repeat_rows(unsigned char *hidden, const row_problem *p, int parity)
+{
+    const size_t bytes = element_bytes(p->hidden_type);
+    const size_t width = (size_t)(p->is_head ? p->depth : p->vocab) * bytes;
+    const size_t stride = (size_t)p->hidden_stride * bytes;
+    unsigned char *row = malloc(width);
+    ck_assert_ptr_nonnull(row);
+    memcpy(row, hidden, width);
+    for (int64_t r = 0; r < p->rows; r++) {
+        unsigned char *place = hidden + (size_t)r * stride;
+        if (r % 2 == parity)
+            memcpy(place, row, width);
+        else
+            memset(place, 0xff, width);
+    }
+    free(row);
+}
+
+static void repeat_row(row_data *data, int parity)
+{
+    const row_problem *p = &data->problem;
+    const size_t stride = (size_t)p->hidden_stride * element_bytes(p->hidden_type);
+    for (int copy = 0; copy < data->copies; copy++)
+        repeat_rows(data->hidden + (size_t)(copy * p->rows) * stride, p, parity);
+    row_features_repeat(&data->features, p);
+}
+
+static void compare_bits(const row_result *a, int64_t row_a, const row_result *b, int64_t row_b,
+                         const char *name)
+{
+    dllm_message why;
+    ck_assert_msg(row_bits_equal(a, row_a, b, row_b, &why), "%s: %s", name, why.text);
+}
+
+/* Without a key of its own a row draws by its number. */
+static void forget_draw(row_result *result, const simt_variant *variant)
+{
+    const int of_rows = DLLM_TRANSFORM_ROW_KEY | DLLM_TRANSFORM_NOISE;
+    if (simt_variant_value(variant, "DLLM_TRANSFORMS", 0) & of_rows) return;
+    for (int output = ROW_GUMBEL_ID; output <= ROW_GUMBEL_LOGPROB; output++) {
+        free(result->data[output]);
+        result->data[output] = NULL;
+    }
+}
+
+START_TEST(a_row_has_the_same_bits_at_every_place)
+{
+    const simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 2};
+    const row_shape shape = plain_shape(choice.kernel);
+    row_result first;
+    for (int parity = -1; parity < 2; parity++) {
+        row_data data;
+        row_result result;
+        make_data(&data, &shape, choice.kernel);
+        if (parity >= 0) repeat_row(&data, parity);
+        run(parity < 0 ? &first : &result, &data, &choice);
+        forget_draw(parity < 0 ? &first : &result, choice.kernel);
+        for (int64_t r = parity; parity >= 0 && r < shape.rows; r += 2)
+            compare_bits(&first, 0, &result, r, choice.kernel->name);
+        if (parity >= 0) row_result_release(&result);
+        row_data_release(&data);
+    }
+    row_result_release(&first);
+}
+END_TEST
+
+START_TEST(a_row_has_the_same_bits_whatever_the_row_count)
+{
+    static const int64_t counts[] = {1, 3, 16, 36};
+    const simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 2};
+    const row_shape shape = plain_shape(choice.kernel);
+    row_data data;
+    row_result all;
+    make_data(&data, &shape, choice.kernel);
+    row_data_index_rows(&data);
+    run(&all, &data, &choice);
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        row_result some;
+        data.problem.rows = counts[c];
+        run(&some, &data, &choice);
+        for (int64_t r = 0; r < counts[c]; r++)
+            compare_bits(&all, r, &some, r, choice.kernel->name);
+        row_result_release(&some);
+    }
+    row_result_release(&all);
+    row_data_release(&data);
+}
+END_TEST
+
+START_TEST(rows_from_the_device_count_on_are_left_alone)
+{
+    static const int64_t counts[] = {-1, 0, 1, 16, 36, 37, INT64_MAX};
+    simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 2};
+    const row_shape shape = plain_shape(choice.kernel);
+    row_data data;
+    row_result all;
+    make_data(&data, &shape, choice.kernel);
+    run(&all, &data, &choice);
+    if (!shape.is_head) choice.chunk_rows = 16;
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        row_result some;
+        data.problem.rows_device = &counts[c];
+        run(&some, &data, &choice);
+        for (int64_t r = 0; r < row_problem_written(&data.problem); r++)
+            compare_bits(&all, r, &some, r, choice.kernel->name);
+        row_result_release(&some);
+    }
+    row_result_release(&all);
+    row_data_release(&data);
+}
+END_TEST
+
+/* A missing barrier shows when the last thread goes first. */
+START_TEST(the_order_of_threads_changes_no_bit)
+{
+    simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 2};
+    const row_shape shape = plain_shape(choice.kernel);
+    row_data data;
+    row_result first;
+    row_result last;
+    make_data(&data, &shape, choice.kernel);
+    run(&first, &data, &choice);
+    choice.order = SIMT_LAST_COME;
+    run(&last, &data, &choice);
+    for (int64_t r = 0; r < shape.rows; r++)
+        compare_bits(&first, r, &last, r, choice.kernel->name);
+    row_result_release(&first);
+    row_result_release(&last);
+    row_data_release(&data);
+}
+END_TEST
+
+/* The logits are the same, so ids and maxima are; sums may differ by roundings. */
+START_TEST(splits_change_neither_id_nor_maximum)
+{
+    simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 1};
+    const row_shape shape = plain_shape(choice.kernel);
+    row_data data;
+    row_result whole;
+    make_data(&data, &shape, choice.kernel);
+    run(&whole, &data, &choice);
+    for (choice.splits = 2; choice.splits <= 5; choice.splits += 3) {
+        row_result split;
+        dllm_message why;
+        run(&split, &data, &choice);
+        ck_assert_msg(row_data_compare(&data, &split, &why), "%s", why.text);
+        for (int64_t r = 0; r < shape.rows; r++) {
+            ck_assert(row_result_value(&whole, ROW_ARGMAX, r) ==
+                      row_result_value(&split, ROW_ARGMAX, r));
+            ck_assert(row_result_value(&whole, ROW_MAX, r) == row_result_value(&split, ROW_MAX, r));
+        }
+        row_result_release(&split);
+    }
+    row_result_release(&whole);
+    row_data_release(&data);
+}
+END_TEST
 
 START_TEST(sampler_folds_chunks_as_one_row)
 {
@@ -182,7 +450,7 @@ START_TEST(sampler_folds_chunks_as_one_row)
     for (choice.chunk_columns = 1; choice.chunk_columns < 200; choice.chunk_columns += 22) {
         for (uint64_t seed = 0; seed < 4; seed++) {
             row_shape shape;
-            simt_shape_draw(&shape, choice.kernel, seed);
+            draw_shape(&shape, choice.kernel, seed);
             shape.rows = shape.rows < 9 ? shape.rows : 9;
             if (shape.vocab > 300) shape.vocab = shape.valid_vocab = 300;
             check_shape(&shape, &choice);
@@ -200,7 +468,7 @@ START_TEST(sampler_takes_packed_lines)
         .kernel = simt_variant_find(samplers[_i]), .splits = 1 + _i, .is_packed = true};
     for (uint64_t seed = 0; seed < 6; seed++) {
         row_shape shape;
-        simt_shape_draw(&shape, choice.kernel, seed);
+        draw_shape(&shape, choice.kernel, seed);
         shape.rows = 5 + 7 * (int64_t)seed;
         shape.source_rows = 0;
         if (shape.vocab > 100) shape.vocab = shape.valid_vocab = 100;
@@ -219,7 +487,7 @@ START_TEST(sampler_takes_long_rows_at_any_address)
     const simt_choice choice = {.kernel = simt_variant_find(samplers[_i]), .splits = 1};
     for (int values = VALUES_INTEGER; values <= VALUES_REAL; values++) {
         row_shape shape;
-        simt_shape_draw(&shape, choice.kernel, (uint64_t)_i);
+        draw_shape(&shape, choice.kernel, (uint64_t)_i);
         shape.values = (row_values)values;
         shape.rows = 9;
         shape.vocab = 20003;
@@ -248,9 +516,11 @@ static Suite *kernels_suite(void)
     int variants = 0;
     Suite *suite = suite_create("simt_kernels");
     TCase *values = tcase_create("values");
+    TCase *bits = tcase_create("bits");
     while (simt_variant_of_rows(variants))
         variants++;
     tcase_set_timeout(values, 0);
+    tcase_set_timeout(bits, 0);
     tcase_add_unchecked_fixture(values, load_cases, release_cases);
     tcase_add_loop_test(values, matches_the_double_reference, 0, variants * SHAPES);
     tcase_add_loop_test(values, takes_the_smallest_and_the_ragged, 0, variants);
@@ -258,7 +528,13 @@ static Suite *kernels_suite(void)
     tcase_add_loop_test(values, sampler_folds_chunks_as_one_row, 0, 3);
     tcase_add_loop_test(values, sampler_takes_packed_lines, 0, 3);
     tcase_add_loop_test(values, sampler_takes_long_rows_at_any_address, 0, 5);
+    tcase_add_loop_test(bits, a_row_has_the_same_bits_at_every_place, 0, variants);
+    tcase_add_loop_test(bits, a_row_has_the_same_bits_whatever_the_row_count, 0, variants);
+    tcase_add_loop_test(bits, rows_from_the_device_count_on_are_left_alone, 0, variants);
+    tcase_add_loop_test(bits, the_order_of_threads_changes_no_bit, 0, variants);
+    tcase_add_loop_test(bits, splits_change_neither_id_nor_maximum, 0, variants);
     suite_add_tcase(suite, values);
+    suite_add_tcase(suite, bits);
     return suite;
 }
 

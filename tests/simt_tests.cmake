@@ -156,7 +156,4 @@ simt_test(simt_decode_device simt_decode_device.c decode_world.c simt_rows.c sim
   fake_driver.c scratch.c)
 target_link_options(simt_decode_device PRIVATE -Wl,--wrap=dllm__driver_open)
 add_dependencies(simt_decode_device fake_nvrtc dllm-jit)
-foreach(name simt_kernels simt_bits)
-  simt_test(${name} ${name}.c simt_shapes.c simt_rows.c simt_inputs.c row_driver.c row_shapes.c
-    row_features.c reference.c reference_noise.c compare.c)
-endforeach()
+simt_test(simt_kernels simt_kernels.c simt_rows.c simt_inputs.c row_driver.c row_shapes.c row_features.c reference.c reference_noise.c compare.c)
