@@ -14,6 +14,7 @@
  * Source   numerics.md 2, 6, 7, 13
  */
 #include "base.cuh"
+#include "finish_row.cuh"
 #include "griddepcontrol.cuh"
 #include "load.cuh"
 #include "reduce.cuh"
@@ -22,7 +23,6 @@
 #include "shard_state.cuh"
 #include "state.cuh"
 
-constexpr bool writes_state = outputs == DLLM_STATE_OUTPUT;
 constexpr int block_rows = DLLM_COMBINE_ROWS(statistics);
 constexpr int block_threads = block_rows * warp_lanes;
 /* left to itself the compiler takes too few, and spills */
@@ -77,44 +77,6 @@ DLLM_DEVICE void export_list(const Params &params, int64_t row, bool exists,
         const int64_t column = wide_column(entry.column, params.vocab_offset);
         records[rank] = {entry.value, 0, id_of_column(column)};
     });
-}
-
-/* What of a finished row depends on its inputs alone. */
-template <typename Params>
-DLLM_DEVICE void flag_inputs(row_result<int32_t> &result, const Params &params, int64_t row,
-                             const row_context &context)
-{
-    if constexpr (has_target) {
-        if (context.target == DLLM_NO_COLUMN) {
-            result.target_logprob = quiet_nan();
-            result.flags |= flag_target;
-        }
-    }
-    if constexpr (has_row_temperature) {
-        if (!is_finite(params.further.inputs.temperatures[row])) result.flags |= flag_param;
-    }
-    if constexpr (has_guidance) {
-        if (!is_finite(given_guidance(params.guidance, row))) result.flags |= flag_param;
-    }
-}
-
-/* The state of a shard in place of outputs. */
-template <typename Params>
-DLLM_DEVICE void export_state(const Params &params, int64_t row, const row_state &state,
-                              bool exists, const row_context &context)
-{
-    const dllm_row_outputs &to = params.further;
-    shard_state out = widen(state, params.vocab_offset);
-    if (has_target) out.bits |= state_asked;
-    if (has_target && context.target != DLLM_NO_COLUMN) out.bits |= state_has_target;
-    if constexpr (has_row_temperature) {
-        if (!is_finite(to.inputs.temperatures[row])) out.bits |= state_param;
-    }
-    if constexpr (has_guidance) {
-        if (!is_finite(given_guidance(params.guidance, row))) out.bits |= state_param;
-    }
-    if (!exists) out.bits = state_row;
-    store_shard(to.state + row * to.state_bytes, out);
 }
 
 extern "C" __global__ void __launch_bounds__(block_threads, wants_registers ? 4 : 0)

@@ -50,17 +50,18 @@ DLLM_DEVICE void write_further(const dllm_row_outputs &to, int64_t row, int64_t 
     if (outputs & 1024) to.gumbel_logprob[row] = result.gumbel_logprob;
 }
 
-/** Writes the outputs asked for; column 0 is id vocab_offset. */
-template <typename Params, typename Column>
+/** Writes the outputs asked for; column 0 is id vocab_offset. OPTIONAL: of the plain outputs those whose
+ * pointers are not nullptr. */
+template <bool OPTIONAL = false, typename Params, typename Column>
 DLLM_DEVICE void write_row(const Params &params, int64_t row, int64_t vocab_offset,
                            const row_result<Column> &result)
 {
     const int64_t id = result.column == no_column<Column> ? 0 : vocab_offset + result.column;
-    if (outputs & 1) write_id(params.argmax, row, id);
-    if (outputs & 2) params.max[row] = result.max;
-    if (outputs & 4) params.lse[row] = result.lse;
-    if (outputs & 8) params.confidence[row] = result.confidence;
-    if (outputs & 2048) params.flags[row] = result.flags;
+    if (outputs & 1 && (!OPTIONAL || params.argmax)) write_id(params.argmax, row, id);
+    if (outputs & 2 && (!OPTIONAL || params.max)) params.max[row] = result.max;
+    if (outputs & 4 && (!OPTIONAL || params.lse)) params.lse[row] = result.lse;
+    if (outputs & 8 && (!OPTIONAL || params.confidence)) params.confidence[row] = result.confidence;
+    if (outputs & 2048 && (!OPTIONAL || params.flags)) params.flags[row] = result.flags;
     if constexpr (asks_further) write_further(params.further, row, vocab_offset, result);
 }
 
