@@ -2,21 +2,29 @@
  * simt_shim.h - enough of a GPU to run a kernel's source on the host
  *
  * A CUDA thread is a fiber; a barrier or a shuffle is a meeting of fibers. Blocks run one after the
- * other, so shared memory is static memory. Included before a kernel's source, in place of NVRTC.
- * What the shim refuses is what a GPU leaves undefined: lanes that meet at different calls, threads
- * that leave while others wait for them.
+ * other, so shared memory is static memory; those of a cluster take turns, and with them what lies in
+ * it. Included before a kernel's source, in place of NVRTC. What the shim refuses is what a GPU leaves
+ * undefined: lanes that meet at different calls, threads that leave while others wait for them, shared
+ * memory of a block that has not begun or has ended.
  */
 #ifndef DLLM_SIMT_SHIM_H
 #define DLLM_SIMT_SHIM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { SIMT_LANES = 32, SIMT_THREADS_MAX = 1024, SIMT_DEFINES_MAX = 8 };
+enum { SIMT_LANES = 32, SIMT_THREADS_MAX = 1024, SIMT_CLUSTER_MAX = 8, SIMT_DEFINES_MAX = 8 };
+
+/** Where the shared memory of a kernel lies, for those whose blocks run in clusters. */
+typedef struct simt_shared {
+    char *begin;
+    char *end;
+} simt_shared;
 
 /** A kernel compiled with one set of -D values; simt_tests.cmake makes them. */
 typedef struct simt_variant {
@@ -28,6 +36,7 @@ typedef struct simt_variant {
         int value;
     } defines[SIMT_DEFINES_MAX];
     void (*body)(const void *params); /* what one thread runs */
+    simt_shared shared;
 } simt_variant;
 
 /** Every variant of this program, `simt_variant_count` of them. */
@@ -42,6 +51,18 @@ typedef enum simt_order { SIMT_FIRST_COME, SIMT_LAST_COME } simt_order;
  */
 const char *simt_run(void (*body)(const void *params), const void *params, unsigned blocks,
                      unsigned threads, simt_order order);
+
+/** A grid of clusters of so many neighbouring blocks. */
+typedef struct simt_clusters {
+    const simt_variant *variant;
+    const void *params;
+    unsigned blocks; /* a multiple of `cluster` */
+    unsigned cluster;
+    simt_order order;
+} simt_clusters;
+
+/** Runs it. Returns NULL, or what the threads did wrong; static storage. */
+const char *simt_run_clusters(const simt_clusters *grid);
 
 typedef struct simt_index {
     unsigned x;
@@ -58,6 +79,18 @@ void simt_barrier(void);
  */
 const uint32_t *simt_exchange(const char *call, unsigned mask, uint32_t word);
 
+/** The cluster of the running thread, its block's place in it, and how many there are. */
+unsigned simt_cluster_number(void);
+unsigned simt_cluster_rank(void);
+unsigned simt_cluster_blocks(void);
+
+/** Where what lies at `here` in shared memory lies in the block of that rank. */
+void *simt_cluster_map(void *here, unsigned rank);
+
+/** All threads of the cluster meet: who has arrived may do something else before he waits. */
+void simt_cluster_arrive(void);
+void simt_cluster_wait(void);
+
 #ifdef __cplusplus
 }
 
@@ -69,7 +102,11 @@ const uint32_t *simt_exchange(const char *call, unsigned mask, uint32_t word);
 #define __forceinline__ inline
 #define __grid_constant__
 #define __launch_bounds__(...)
+#ifdef SIMT_SECTION
+#define __shared__ static __attribute__((section(SIMT_SECTION)))
+#else
 #define __shared__ static
+#endif
 #define threadIdx simt_thread_index
 #define blockIdx simt_block_index
 #define __syncthreads simt_barrier
@@ -81,6 +118,14 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
+
+/* A kernel of two argument structs: params points at two pointers. */
+template <typename First, typename Second>
+static inline void simt_finish(void (*kernel)(First, Second), const void *params)
+{
+    const void *const *arguments = static_cast<const void *const *>(params);
+    kernel(*static_cast<const First *>(arguments[0]), *static_cast<const Second *>(arguments[1]));
+}
 
 template <typename To, typename From> static inline To simt_bits(From from)
 {

@@ -24,6 +24,17 @@ macro(simt_variant kernel_name suffix)
     string(APPEND defines "#define ${define_name} ${define_value}\n")
     string(APPEND values "{\"${define_name}\", ${define_value}}, ")
   endforeach()
+  set(call "simt_kernel_${name}(*static_cast<const dllm_${params}_params *>(params))")
+  set(section "")
+  set(shared "nullptr, nullptr")
+  if(kernel STREQUAL "sampler_finish")
+    # two arguments, and shared memory that the blocks of a cluster reach
+    set(call "simt_finish(simt_kernel_${name}, params)")
+    set(section "#define SIMT_SECTION \"simt_${name}\"
+extern \"C\" char __start_simt_${name}[], __stop_simt_${name}[];
+")
+    set(shared "__start_simt_${name}, __stop_simt_${name}")
+  endif()
   configure_file(simt_variant.cc.in ${CMAKE_CURRENT_BINARY_DIR}/simt/${name}.cc @ONLY)
   list(APPEND SIMT_SOURCES ${CMAKE_CURRENT_BINARY_DIR}/simt/${name}.cc)
   string(APPEND SIMT_DECLARATIONS "extern const simt_variant simt_variant_${name};\n")

@@ -110,6 +110,133 @@ START_TEST(says_what_threads_did_wrong)
 }
 END_TEST
 
+/* ---- clusters ---- */
+
+enum { CLUSTER = 3, CLUSTERS = 4 };
+
+/* What a kernel would call its shared memory. */
+static struct {
+    int own;
+    int from[CLUSTER];
+} memory;
+
+/* Each block writes its rank into its own memory and into that of the block behind it. */
+static void neighbours_body(const void *params)
+{
+    (void)params;
+    const unsigned rank = simt_cluster_rank();
+    const unsigned behind = (rank + 1) % CLUSTER;
+    const unsigned before = (rank + CLUSTER - 1) % CLUSTER;
+    simt_cluster_arrive();
+    if (self() == 0) memory.own = (int)rank;
+    simt_barrier();
+    simt_cluster_wait();
+    if (self() == 0) *(int *)simt_cluster_map(&memory.from[rank], behind) = 10 + (int)rank;
+    simt_cluster_arrive();
+    simt_cluster_wait();
+    if (memory.own != (int)rank || memory.from[before] != 10 + (int)before) seen.wrong++;
+    if (simt_block_index.x != simt_cluster_number() * CLUSTER + rank) seen.wrong++;
+    if (simt_cluster_blocks() != CLUSTER) seen.wrong++;
+    seen.marks[simt_block_index.x]++;
+    simt_cluster_arrive();
+    simt_cluster_wait();
+}
+
+static const char *run_clusters(void (*body)(const void *params), unsigned blocks, simt_order order)
+{
+    const simt_variant variant = {
+        .threads = THREADS,
+        .body = body,
+        .shared = {(char *)&memory, (char *)(&memory + 1)},
+    };
+    memset(&seen, 0, sizeof seen);
+    return simt_run_clusters(&(simt_clusters){
+        .variant = &variant, .blocks = blocks, .cluster = CLUSTER, .order = order});
+}
+
+START_TEST(blocks_of_a_cluster_reach_each_others_memory)
+{
+    ck_assert_ptr_null(run_clusters(neighbours_body, CLUSTERS * CLUSTER, (simt_order)_i));
+    ck_assert_int_eq(seen.wrong, 0);
+    for (int i = 0; i < CLUSTERS * CLUSTER; i++)
+        ck_assert_int_eq(seen.marks[i], THREADS);
+}
+END_TEST
+
+static void begins_late_body(const void *params)
+{
+    (void)params;
+    (void)simt_cluster_map(&memory.own, (simt_cluster_rank() + 1) % CLUSTER);
+}
+
+static void ends_early_body(const void *params)
+{
+    (void)params;
+    simt_cluster_arrive();
+    simt_cluster_wait();
+    if (simt_cluster_rank() == 1) (void)simt_cluster_map(&memory.own, 0);
+}
+
+static void arrives_twice_body(const void *params)
+{
+    (void)params;
+    simt_cluster_arrive();
+    simt_cluster_arrive();
+}
+
+static void never_waits_body(const void *params)
+{
+    (void)params;
+    simt_cluster_arrive();
+}
+
+static void never_arrives_body(const void *params)
+{
+    (void)params;
+    simt_cluster_wait();
+}
+
+static void leaves_the_cluster_body(const void *params)
+{
+    (void)params;
+    if (simt_cluster_rank() == 2) return;
+    simt_cluster_arrive();
+    simt_cluster_wait();
+}
+
+static void maps_elsewhere_body(const void *params)
+{
+    (void)params;
+    (void)simt_cluster_map(&seen, 0);
+}
+
+static const struct {
+    void (*body)(const void *params);
+    const char *complaint;
+} refused_clusters[] = {{begins_late_body, "the block has not begun"},
+                        {ends_early_body, "the block has ended"},
+                        {arrives_twice_body, "arrives twice without a wait"},
+                        {never_waits_body, "leaves without a wait"},
+                        {never_arrives_body, "waits that has not arrived"},
+                        {leaves_the_cluster_body, "wait for threads that never come"},
+                        {maps_elsewhere_body, "this is no shared memory"}};
+
+START_TEST(says_what_blocks_did_wrong)
+{
+    const char *wrong = run_clusters(refused_clusters[_i].body, CLUSTER, SIMT_FIRST_COME);
+    ck_assert_ptr_nonnull(wrong);
+    ck_assert_msg(strstr(wrong, refused_clusters[_i].complaint) != NULL, "%s", wrong);
+    ck_assert_ptr_null(run_clusters(neighbours_body, CLUSTER, SIMT_FIRST_COME));
+    ck_assert_int_eq(seen.wrong, 0);
+}
+END_TEST
+
+START_TEST(takes_whole_clusters_alone)
+{
+    ck_assert_ptr_nonnull(run_clusters(neighbours_body, CLUSTER + 1, SIMT_FIRST_COME));
+}
+END_TEST
+
 static Suite *threads_suite(void)
 {
     Suite *suite = suite_create("simt_threads");
@@ -120,6 +247,12 @@ static Suite *threads_suite(void)
     tcase_add_loop_test(meetings, says_what_threads_did_wrong, 0,
                         sizeof refused / sizeof refused[0]);
     suite_add_tcase(suite, meetings);
+    TCase *clusters = tcase_create("clusters");
+    tcase_add_loop_test(clusters, blocks_of_a_cluster_reach_each_others_memory, 0, 2);
+    tcase_add_loop_test(clusters, says_what_blocks_did_wrong, 0,
+                        sizeof refused_clusters / sizeof refused_clusters[0]);
+    tcase_add_test(clusters, takes_whole_clusters_alone);
+    suite_add_tcase(suite, clusters);
     return suite;
 }
 
