@@ -49,11 +49,10 @@ static void set_splits(dllm_choice *choice, int64_t columns, int64_t wanted)
 static int split_targets(int64_t out[TARGETS_MAX], const enumeration *all,
                          const dllm_choice *choice)
 {
-    static const int64_t counts[] = {1, 2, 3, 4, 6, 8, 11, 12, 16, 22, 24, 33, 44, 66, 88, 132};
+    static const int64_t counts[] = {1, 2, 3, 4, 5, 6, 8, 11, 12, 16, 22, 24, 33, 44, 66, 88, 132};
     const int64_t rows = all->problem->rows_max > 0 ? all->problem->rows_max : 1;
     const int64_t row_tiles = ceil_div(rows, choice->tile_rows);
-    const int64_t slots =
-        (int64_t)all->device->multiprocessors * choice->family->space->blocks_an_sm;
+    const int64_t slots = (int64_t)all->device->multiprocessors * dllm__blocks_an_sm(choice);
     int count = 0;
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         out[count++] = counts[i];
@@ -67,7 +66,7 @@ static int split_targets(int64_t out[TARGETS_MAX], const enumeration *all,
 static bool is_listed(const dllm_candidate *list, int count, const dllm_choice *choice)
 {
     for (int i = 0; i < count; i++)
-        if (memcmp(&list[i].choice, choice, sizeof *choice) == 0) return true;
+        if (dllm__choice_equal(&list[i].choice, choice)) return true;
     return false;
 }
 
@@ -161,6 +160,8 @@ static void add_family(enumeration *all, const dllm_family *family)
             (void)add_splits(all, &choice);
         else
             add_stages(all, choice);
+        choice.finishes = space->finishes;
+        if (choice.finishes) (void)add_splits(all, &choice);
     }
 }
 

@@ -67,7 +67,7 @@ static double chunked_us(const dllm_problem *problem, const dllm_device *device,
 static double unit_us(const dllm_problem *problem, const dllm_device *device,
                       const dllm_choice *choice, const rates *rate)
 {
-    const int blocks = choice->family->space->blocks_an_sm;
+    const int blocks = dllm__blocks_an_sm(choice);
     const double columns = choice->split_columns, rows = choice->tile_rows;
     const double row_tiles = ceil(rows_of(problem) / rows);
     const double products = rows * columns * depth_of(problem) / (rate->products / blocks);
@@ -88,10 +88,12 @@ double dllm__estimate_us(const dllm_problem *problem, const dllm_device *device,
     const rates rate = rates_of(problem, device, space);
     if (space->chunked) return chunked_us(problem, device, choice, &rate);
     const double row_tiles = ceil(rows_of(problem) / choice->tile_rows);
-    const double slots = (double)device->multiprocessors * space->blocks_an_sm;
+    const double slots = (double)device->multiprocessors * dllm__blocks_an_sm(choice);
     const double waves = ceil(row_tiles * choice->splits / slots);
+    const double fold = waves * unit_us(problem, device, choice, &rate);
+    if (choice->finishes) return fold;
     const double states = rows_of(problem) * choice->splits * (double)sizeof(float[4]) / rate.bytes;
-    return waves * unit_us(problem, device, choice, &rate) + states + launch_us;
+    return fold + states + launch_us;
 }
 
 double dllm__floor_us(const dllm_problem *problem, const dllm_device *device)

@@ -3,7 +3,7 @@
  *
  * Compiled by gcc, clang and NVRTC alike. Strides and counts are in elements, offsets 64-bit. A
  * head or sampler kernel writes one partial state a (split, row); combine reads them and writes the
- * outputs, so the rules of finishing a row stand in one kernel.
+ * outputs. sampler_finish does both, and has the arguments of both.
  */
 #ifndef DLLM_ROW_PARAMS_H
 #define DLLM_ROW_PARAMS_H

@@ -97,6 +97,19 @@ static dllm_status read_attributes(dllm_context *context)
     return DLLM_OK;
 }
 
+/* Older drivers do not know the question. */
+static dllm_status read_clusters(dllm_context *context)
+{
+    int clusters = 0;
+    if (context->device.compute < 90) return DLLM_OK;
+    DLLM_TRY(dllm__driver_check(&context->driver,
+                                context->driver.device_attribute(
+                                    &clusters, DLLM_CU_ATTRIBUTE_CLUSTER_LAUNCH, context->ordinal),
+                                "cuDeviceGetAttribute"));
+    context->device.clusters = clusters != 0;
+    return DLLM_OK;
+}
+
 static dllm_status read_uuid(dllm_context *context)
 {
     dllm_cu_uuid uuid;
@@ -114,6 +127,7 @@ static dllm_status read_device(dllm_context *context)
     dllm_device *device = &context->device;
     size_t memory_bytes = 0;
     DLLM_TRY(read_attributes(context));
+    DLLM_TRY(read_clusters(context));
     DLLM_TRY(read_uuid(context));
     DLLM_TRY(dllm__driver_check(driver, driver->device_memory(&memory_bytes, context->ordinal),
                                 "cuDeviceTotalMem"));

@@ -48,7 +48,8 @@ dllm_status dllm__device_typical(dllm_device *out, const char *arch)
                              .clock_mhz = table[i].clock_mhz,
                              .memory_bytes_a_ns = table[i].memory_bytes_a_ns,
                              .products_a_clock = dllm__tensor_products(table[i].compute),
-                             .has_cublas = true};
+                             .has_cublas = true,
+                             .clusters = table[i].compute >= 90};
         memcpy(out->arch, name, sizeof name);
         (void)snprintf(out->name, sizeof out->name, "typical %s", name);
         return DLLM_OK;

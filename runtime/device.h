@@ -15,6 +15,7 @@ typedef struct dllm_device {
     bool is_cpu;
     bool has_cublas;       /* cublasLt could be opened */
     bool dependent_launch; /* a kernel may start before the one in front has ended, in graphs too */
+    bool clusters;         /* blocks of a grid may reach each other's shared memory */
     int compute;           /* 10 * major + minor: 90 */
     int multiprocessors;   /* CPU: worker threads */
     int shared_bytes_max;  /* dynamic shared memory a block may opt in to */

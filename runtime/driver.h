@@ -56,6 +56,7 @@ enum {
     DLLM_CU_ATTRIBUTE_MAJOR = 75,
     DLLM_CU_ATTRIBUTE_MINOR = 76,
     DLLM_CU_ATTRIBUTE_SHARED_BYTES_OPTIN = 97,
+    DLLM_CU_ATTRIBUTE_CLUSTER_LAUNCH = 120, /* known to drivers of devices from 9.0 on */
     DLLM_CU_FUNCTION_LOCAL_BYTES = 3,
     DLLM_CU_FUNCTION_DYNAMIC_SHARED_BYTES = 8
 };
@@ -63,14 +64,17 @@ enum {
 /* CUstreamCaptureMode: what other threads do meanwhile is their affair */
 enum { DLLM_CU_CAPTURE_THREAD_LOCAL = 1 };
 
-/* CUlaunchAttribute and CUlaunchConfig, with the one attribute that is used */
-enum { DLLM_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION = 6 };
+/* CUlaunchAttribute and CUlaunchConfig, with the attributes that are used */
+enum { DLLM_CU_LAUNCH_CLUSTER_DIMENSION = 4, DLLM_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION = 6 };
 
 typedef struct dllm_cu_launch_attribute {
     int id;
     char padding[4];
     union {
         int on;
+        struct {
+            unsigned x, y, z;
+        } cluster;
         char bytes[64];
     } value;
 } dllm_cu_launch_attribute;

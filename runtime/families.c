@@ -99,6 +99,14 @@ static bool is_in_space(const dllm_choice *choice)
     return space->chunked;
 }
 
+int dllm__blocks_an_sm(const dllm_choice *choice)
+{
+    const dllm_space *space = choice->family->space;
+    if (!space->wide_blocks) return space->blocks_an_sm;
+    const int blocks = space->blocks_an_sm * space->tiles[0].vocab / choice->tile_vocab;
+    return blocks > 1 ? blocks : 1;
+}
+
 /* Every column is in one split, and no split is empty. */
 static bool splits_cover(const dllm_choice *choice, int64_t columns)
 {
@@ -121,6 +129,8 @@ dllm_status dllm__check_choice(const dllm_choice *choice, const dllm_problem *pr
         return dllm__fail(DLLM_UNSUPPORTED, "%s: no kernel for tile %d x %d x %d with %d stages",
                           family->name, choice->tile_rows, choice->tile_vocab, choice->tile_depth,
                           choice->stages);
+    if (choice->finishes && !family->space->finishes)
+        return dllm__fail(DLLM_UNSUPPORTED, "%s: has no kernel that finishes rows", family->name);
     if (chunked && (choice->chunk_rows < 1 || choice->chunk_vocab < 1))
         return dllm__fail(DLLM_UNSUPPORTED, "%s: chunk of %d x %d is empty", family->name,
                           choice->chunk_rows, choice->chunk_vocab);

@@ -27,7 +27,9 @@ typedef struct dllm_space {
     int blocks_an_sm;     /* that run at once, for estimates */
     int products_a_clock; /* multiply-adds of a multiprocessor; 0: tensor_percent of what it has */
     int tensor_percent;
-    bool chunked; /* a tile is a chunk of logits in memory; its splits are those of the chunk */
+    bool wide_blocks; /* threads follow the tile's vocab: blocks_an_sm is of the first tile */
+    bool finishes;    /* a choice may end rows without combine */
+    bool chunked;     /* a tile is a chunk of logits in memory; its splits are those of the chunk */
 } dllm_space;
 
 /** Lists of candidates of a row and split: how many, and what one fold may add to each. */
@@ -77,6 +79,9 @@ dllm_status dllm__propose(dllm_choice *out, const dllm_family *family, const dll
  */
 dllm_status dllm__check_choice(const dllm_choice *choice, const dllm_problem *problem,
                                const dllm_device *device);
+
+/** Blocks of a choice that a multiprocessor runs at once, for estimates. */
+int dllm__blocks_an_sm(const dllm_choice *choice);
 
 /** The family of that name and operation, or NULL. */
 const dllm_family *dllm__family_find(const char *name, dllm_operation operation);

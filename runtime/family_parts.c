@@ -230,9 +230,22 @@ dllm_status dllm__launch(const dllm_plan *plan, dllm_cu_function function, const
                          void *params, dllm_stream stream)
 {
     void *arguments[] = {params};
+    return dllm__launch_clusters(plan, function, grid, 0, arguments, stream);
+}
+
+dllm_status dllm__launch_clusters(const dllm_plan *plan, dllm_cu_function function,
+                                  const dllm_grid *grid, unsigned cluster, void **arguments,
+                                  dllm_stream stream)
+{
     const dllm_context *context = plan->context;
-    dllm_cu_launch_attribute dependent = {.id = DLLM_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION,
-                                          .value = {.on = 1}};
+    dllm_cu_launch_attribute attributes[2];
+    unsigned count = 0;
+    if (grid->dependent && context->device.dependent_launch)
+        attributes[count++] = (dllm_cu_launch_attribute){
+            .id = DLLM_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION, .value = {.on = 1}};
+    if (cluster)
+        attributes[count++] = (dllm_cu_launch_attribute){.id = DLLM_CU_LAUNCH_CLUSTER_DIMENSION,
+                                                         .value = {.cluster = {cluster, 1, 1}}};
     const dllm_cu_launch_config config = {
         .grid_x = (unsigned)grid->blocks,
         .grid_y = 1,
@@ -242,8 +255,8 @@ dllm_status dllm__launch(const dllm_plan *plan, dllm_cu_function function, const
         .block_z = 1,
         .shared_bytes = (unsigned)grid->shared_bytes,
         .stream = stream,
-        .attributes = &dependent,
-        .attribute_count = grid->dependent && context->device.dependent_launch,
+        .attributes = attributes,
+        .attribute_count = count,
     };
     return dllm__driver_check(&context->driver,
                               context->driver.launch(&config, function, arguments, NULL),
@@ -255,11 +268,10 @@ int dllm__combine_rows(const dllm_problem *problem)
     return DLLM_COMBINE_ROWS(dllm__statistics(problem));
 }
 
-dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function function,
-                                 const dllm_row_call *call, const dllm_choice *choice,
-                                 int shared_bytes, dllm_stream stream)
+dllm_combine_params dllm__combine_params(const dllm_plan *plan, const dllm_row_call *call,
+                                         const dllm_choice *choice)
 {
-    dllm_combine_params params = {
+    return (dllm_combine_params){
         .states = (const dllm_row_state *)(const void *)call->workspace,
         .row_index = call->row_index,
         .rows_device = call->rows_device,
@@ -277,6 +289,13 @@ dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function functio
         .further = dllm__row_outputs(plan, call, choice),
         .guidance = dllm__guidance(plan, call, false),
     };
+}
+
+dllm_status dllm__launch_combine(const dllm_plan *plan, dllm_cu_function function,
+                                 const dllm_row_call *call, const dllm_choice *choice,
+                                 int shared_bytes, dllm_stream stream)
+{
+    dllm_combine_params params = dllm__combine_params(plan, call, choice);
     const int block_rows = dllm__combine_rows(&plan->problem);
     const dllm_grid grid = {ceil_div(call->rows, block_rows), (unsigned)(block_rows * WARP),
                             shared_bytes, true};
@@ -341,24 +360,24 @@ dllm_status dllm__check_lists(const char *family, const dllm_problem *problem)
 }
 
 void dllm__split_sampler(dllm_choice *choice, int64_t rows, int64_t columns, dllm_type type,
-                         const dllm_device *device)
+                         int splits_most, const dllm_device *device)
 {
     /* what the kernel's registers let an SM hold */
     const int blocks_an_sm = type == DLLM_FP32 ? 12 : 9;
     const dllm_split_rule rule = {.vocab = columns,
                                   .row_tiles = rows,
                                   .slots = (int64_t)device->multiprocessors * blocks_an_sm,
+                                  .splits_most = splits_most,
                                   .columns_step = DLLM_SAMPLER_COLUMNS_STEP,
                                   .columns_max = DLLM_SAMPLER_COLUMNS_MAX,
                                   .columns_overhead = 256};
     dllm__split_vocab(choice, &rule);
 }
 
-dllm_status dllm__launch_sampler(const dllm_plan *plan, const dllm_plan_entry *entry,
-                                 const dllm_row_call *call, const dllm_logits_block *block,
-                                 dllm_stream stream)
+dllm_sampler_params dllm__sampler_params(const dllm_plan *plan, const dllm_plan_entry *entry,
+                                         const dllm_row_call *call, const dllm_logits_block *block)
 {
-    dllm_sampler_params params = {
+    return (dllm_sampler_params){
         .logits = block->logits,
         .row_index = block->row_index,
         .rows_device = call->rows_device,
@@ -377,6 +396,13 @@ dllm_status dllm__launch_sampler(const dllm_plan *plan, const dllm_plan_entry *e
         .further = dllm__row_inputs(plan, call, &entry->choice),
         .guidance = dllm__guidance(plan, call, block->is_packed),
     };
+}
+
+dllm_status dllm__launch_sampler(const dllm_plan *plan, const dllm_plan_entry *entry,
+                                 const dllm_row_call *call, const dllm_logits_block *block,
+                                 dllm_stream stream)
+{
+    dllm_sampler_params params = dllm__sampler_params(plan, entry, call, block);
     const dllm_grid grid = {block->rows * entry->choice.splits, DLLM_SAMPLER_THREADS, 0,
                             block->dependent};
     return dllm__launch(plan, entry->kernels[0], &grid, &params, stream);

@@ -1,8 +1,8 @@
 /*
  * family_parts.h - what the GPU families share: splitting the vocabulary, states, launch, combine
  *
- * A head or sampler kernel writes one partial state a (split, row) at the start of the workspace;
- * the combine kernel reads them and finishes the rows.
+ * A head kernel writes one partial state a (split, row) at the start of the workspace; the combine
+ * kernel reads them and finishes the rows. So does the sampler where it does not finish them itself.
  */
 #ifndef DLLM_FAMILY_PARTS_H
 #define DLLM_FAMILY_PARTS_H
@@ -16,7 +16,7 @@ typedef struct dllm_split_rule {
     int64_t row_tiles;    /* blocks a split needs for all rows */
     int64_t slots;        /* blocks the device runs at once */
     int64_t splits_least; /* for other reasons than columns_max; 0: none */
-    int64_t splits_most;  /* that the workspace holds, unless columns_max wants more; 0: any */
+    int64_t splits_most;  /* that are of use otherwise, unless columns_max wants more; 0: any */
     int columns_step;     /* a split is a multiple of this */
     int columns_max;      /* at most this many: the limit of terms in one fp32 sum */
     int columns_overhead; /* what starting a block costs, in columns */
@@ -79,6 +79,11 @@ typedef struct dllm_grid {
 dllm_status dllm__launch(const dllm_plan *plan, dllm_cu_function function, const dllm_grid *grid,
                          void *params, dllm_stream stream);
 
+/** Likewise a kernel of several argument structs, in clusters of so many blocks; 0: there are none. */
+dllm_status dllm__launch_clusters(const dllm_plan *plan, dllm_cu_function function,
+                                  const dllm_grid *grid, unsigned cluster, void **arguments,
+                                  dllm_stream stream);
+
 /** Launches a head kernel over row tiles x splits and then combine. */
 dllm_status dllm__launch_head(const dllm_plan *plan, const dllm_plan_entry *entry,
                               const dllm_row_call *call, int rows_a_block, dllm_grid grid,
@@ -86,6 +91,10 @@ dllm_status dllm__launch_head(const dllm_plan *plan, const dllm_plan_entry *entr
 
 /** Rows of a block of combine. */
 int dllm__combine_rows(const dllm_problem *problem);
+
+/** Where the rows of a call are finished to, and the `splits` states a row to finish them from. */
+dllm_combine_params dllm__combine_params(const dllm_plan *plan, const dllm_row_call *call,
+                                         const dllm_choice *choice);
 
 /**
  * Launches combine over `splits` states a row.
@@ -125,9 +134,16 @@ dllm_list_shape dllm__sampler_lists(const dllm_choice *choice);
 /** DLLM_UNSUPPORTED if columns beside the last would pass 2^31 where lanes stay together for lists. */
 dllm_status dllm__check_lists(const char *family, const dllm_problem *problem);
 
-/** Splits rows of `columns` logits of a type so that all of the device reads. */
+/**
+ * Splits rows of `columns` logits of a type so that all of the device reads.
+ * splits_most  for other reasons than the length of a row; 0: any
+ */
 void dllm__split_sampler(dllm_choice *choice, int64_t rows, int64_t columns, dllm_type type,
-                         const dllm_device *device);
+                         int splits_most, const dllm_device *device);
+
+/** What a sampler kernel reads of a block of logits. */
+dllm_sampler_params dllm__sampler_params(const dllm_plan *plan, const dllm_plan_entry *entry,
+                                         const dllm_row_call *call, const dllm_logits_block *block);
 
 /** Launches the sampler kernel over rows x splits of a call; combine is not launched. */
 dllm_status dllm__launch_sampler(const dllm_plan *plan, const dllm_plan_entry *entry,

@@ -144,11 +144,20 @@ int64_t dllm__row_bucket(int64_t rows)
     return bucket_rows[i];
 }
 
+bool dllm__choice_equal(const dllm_choice *a, const dllm_choice *b)
+{
+    return a->family == b->family && a->tile_rows == b->tile_rows &&
+           a->tile_vocab == b->tile_vocab && a->tile_depth == b->tile_depth &&
+           a->stages == b->stages && a->splits == b->splits &&
+           a->split_columns == b->split_columns && a->finishes == b->finishes &&
+           a->chunk_rows == b->chunk_rows && a->chunk_vocab == b->chunk_vocab;
+}
+
 /* A bucket with the choice of the one in front is not told apart from it. */
 static void add_entry(dllm_plan *plan, const dllm_problem *problem, const dllm_choice *choice)
 {
     dllm_plan_entry *last = plan->entry_count ? &plan->entries[plan->entry_count - 1] : NULL;
-    if (!last || memcmp(&last->choice, choice, sizeof *choice) != 0)
+    if (!last || !dllm__choice_equal(&last->choice, choice))
         last = &plan->entries[plan->entry_count++];
     last->problem = *problem;
     last->choice = *choice;

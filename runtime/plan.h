@@ -23,9 +23,13 @@ typedef struct dllm_choice {
     int stages;
     int splits;        /* parts of the vocabulary (of a chunk), the same at every R of this entry */
     int split_columns; /* columns of a part, the last may be short */
+    int finishes;      /* sampler: 1: its kernel ends the rows, 0: combine does */
     int chunk_rows;    /* gemm_chunk: rows and columns of the chunk of logits */
     int chunk_vocab;
 } dllm_choice;
+
+/** Are all members of two choices the same? */
+bool dllm__choice_equal(const dllm_choice *a, const dllm_choice *b);
 
 enum {
     DLLM_PLAN_ENTRIES_MAX = 16,

@@ -72,6 +72,16 @@ static const struct {
      0},
 };
 
+/* The sampler of one type of logits: where it finishes its rows there is a kernel an id type. */
+static void append_samplers(dllm_kernel_list *list, const dllm_device *device, dllm_problem problem)
+{
+    problem.operation = DLLM_OPERATION_SAMPLER;
+    for (int id_type = DLLM_INT32; id_type <= DLLM_INT64; id_type++) {
+        problem.id_type = (dllm_id_type)id_type;
+        append_buckets(list, device, problem);
+    }
+}
+
 /* What a vocabulary in shards ends with: states out of each, and rows from them in each id type. */
 static void append_shards(dllm_kernel_list *list, const dllm_device *device, dllm_problem problem)
 {
@@ -82,6 +92,9 @@ static void append_shards(dllm_kernel_list *list, const dllm_device *device, dll
         dllm__combine_spec(&spec, &problem);
         memcpy(spec.arch, device->arch, sizeof spec.arch);
         append(list, &spec);
+        dllm_problem logits = problem;
+        logits.operation = DLLM_OPERATION_SAMPLER;
+        append_buckets(list, device, logits);
         dllm_problem merge = problem;
         merge.operation = DLLM_OPERATION_MERGE;
         merge.behaviour = 0;
@@ -148,10 +161,9 @@ static void append_head(dllm_kernel_list *list, const dllm_device *device,
     if (dllm__head_problem(&problem, head) != DLLM_OK) return;
     append_buckets(list, device, problem);
     append_requests(list, device, problem);
-    problem.operation = DLLM_OPERATION_SAMPLER;
-    append_buckets(list, device, problem);
+    append_samplers(list, device, problem);
     problem.hidden_type = DLLM_FP32;
-    append_buckets(list, device, problem);
+    append_samplers(list, device, problem);
     append_combines(list, device, problem);
     append_decode(list, device);
 }

@@ -7,7 +7,7 @@
 #include "device.h"
 #include "kernel_spec.h"
 
-enum { DLLM_SHIPPED_MAX = 512 };
+enum { DLLM_SHIPPED_MAX = 1024 };
 
 /** Kernels, none of them twice. More than DLLM_SHIPPED_MAX are left out; a test says none are. */
 typedef struct dllm_kernel_list {

@@ -13,6 +13,7 @@
 #define CHOICE_FIELDS(X)                                                                           \
     X(chunk_rows)                                                                                  \
     X(chunk_vocab)                                                                                 \
+    X(finishes)                                                                                    \
     X(split_columns)                                                                               \
     X(splits)                                                                                      \
     X(stages)                                                                                      \

@@ -273,6 +273,7 @@ void fake_driver_start(dllm_driver *out)
     fake.attributes[DLLM_CU_ATTRIBUTE_MEMORY_CLOCK_KHZ] = 3201000;
     fake.attributes[DLLM_CU_ATTRIBUTE_MEMORY_BUS_BITS] = 6144;
     fake.attributes[DLLM_CU_ATTRIBUTE_SHARED_BYTES_OPTIN] = 227 << 10;
+    fake.attributes[DLLM_CU_ATTRIBUTE_CLUSTER_LAUNCH] = 1;
     (void)pthread_mutex_unlock(&lock);
     fill_table(out);
 }

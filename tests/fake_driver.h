@@ -20,6 +20,7 @@ typedef struct fake_launch_record {
     unsigned block[3];
     unsigned shared_bytes;
     dllm_stream stream;
+    unsigned cluster;  /* blocks of a cluster, 0: there are none */
     bool dependent;    /* may start before the kernel in front has ended */
     void **parameters; /* valid during the hook alone */
 } fake_launch_record;

@@ -116,23 +116,37 @@ static bool is_sized(const dllm_cu_launch_config *config)
            config->block_x * config->block_y * config->block_z <= 1024;
 }
 
+/* Value of a launch attribute, 0 where it is not set. */
+static unsigned launch_attribute(const dllm_cu_launch_config *config, int id)
+{
+    for (unsigned i = 0; i < config->attribute_count; i++) {
+        const dllm_cu_launch_attribute *attribute = &config->attributes[i];
+        if (attribute->id != id) continue;
+        return id == DLLM_CU_LAUNCH_CLUSTER_DIMENSION ? attribute->value.cluster.x
+                                                      : (unsigned)attribute->value.on;
+    }
+    return 0;
+}
+
 dllm_cu_result fake_launch(const dllm_cu_launch_config *config, dllm_cu_function function,
                            void **parameters, void **extra)
 {
     const dllm_cu_result result = fake_enter_with_context(FAKE_CALL_launch);
     if (result != DLLM_CU_SUCCESS) return fake_leave(result);
     const int limit = function->attributes[DLLM_CU_FUNCTION_DYNAMIC_SHARED_BYTES];
-    if (!is_sized(config) || extra ||
+    const unsigned cluster = launch_attribute(config, DLLM_CU_LAUNCH_CLUSTER_DIMENSION);
+    if (!is_sized(config) || extra || cluster > 8 || (cluster && config->grid_x % cluster) ||
         config->shared_bytes > (unsigned)(limit > 48 << 10 ? limit : 48 << 10))
         return fake_leave(INVALID_VALUE);
-    kernels.last_launch =
-        (fake_launch_record){.entry = function->entry,
-                             .grid = {config->grid_x, config->grid_y, config->grid_z},
-                             .block = {config->block_x, config->block_y, config->block_z},
-                             .shared_bytes = config->shared_bytes,
-                             .stream = config->stream,
-                             .dependent = config->attribute_count == 1,
-                             .parameters = parameters};
+    kernels.last_launch = (fake_launch_record){
+        .entry = function->entry,
+        .grid = {config->grid_x, config->grid_y, config->grid_z},
+        .block = {config->block_x, config->block_y, config->block_z},
+        .shared_bytes = config->shared_bytes,
+        .stream = config->stream,
+        .dependent = launch_attribute(config, DLLM_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION),
+        .cluster = cluster,
+        .parameters = parameters};
     kernels.launches++;
     /* a captured launch does nothing yet */
     if (!fake_timeline_launch(&kernels.last_launch) && kernels.launch_hook)

@@ -46,7 +46,8 @@ row_shape row_fixture_shape(int index)
                        .hidden_type = DLLM_BF16,
                        .weight_type = DLLM_BF16,
                        .rows = ROW_FIXTURE_ROWS,
-                       .vocab = 1000,
+                       /* a sampler's rows in several splits, where devices have clusters */
+                       .vocab = setup.is_head ? 1000 : 5000,
                        .depth = setup.is_head ? 72 : 0,
                        .features = features[index % ROW_VARIANTS]};
 }

@@ -24,6 +24,12 @@ int simt_variant_value(const simt_variant *variant, const char *define, int othe
     return otherwise;
 }
 
+dllm_id_type simt_variant_ids(const simt_variant *variant, dllm_id_type otherwise)
+{
+    const int bytes = simt_variant_value(variant, "DLLM_ID_BYTES", 0);
+    return bytes == 0 ? otherwise : bytes == 8 ? DLLM_INT64 : DLLM_INT32;
+}
+
 static uint32_t statistics_of(const simt_variant *variant)
 {
     return (uint32_t)simt_variant_value(variant, "DLLM_STATISTICS", 0);

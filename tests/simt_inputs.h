@@ -23,6 +23,9 @@ typedef struct simt_inputs {
 /** Value of a -D of the variant, `otherwise` if it was left to its default. */
 int simt_variant_value(const simt_variant *variant, const char *define, int otherwise);
 
+/** The id type of a kernel that writes ids, `otherwise` of one that leaves that to combine. */
+dllm_id_type simt_variant_ids(const simt_variant *variant, dllm_id_type otherwise);
+
 /** The outputs that a state with these statistics finishes to. */
 uint32_t simt_outputs(const simt_variant *variant);
 

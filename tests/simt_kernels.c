@@ -8,107 +8,16 @@
 #include "element_type.h"
 #include "problem.h"
 #include "row_driver.h"
-#include "simt_rows.h"
+#include "simt_shapes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHAPES = 10, LOGITS_MAX = 6000, ROWS_MAX = 70, CASE_LOGITS_MAX = 9000 };
+enum { SHAPES = 10, CASE_LOGITS_MAX = 9000 };
 
 static row_cases cases;
 
 /* ---- values ---- */
-
-/* Pads a row up to the alignment of the variant. */
-static int64_t pad_to(int64_t pad, int64_t width, dllm_type type, int align)
-{
-    while ((width + pad) * (int64_t)element_bytes(type) % align != 0)
-        pad++;
-    return pad;
-}
-
-/* The features that a variant was compiled with. */
-static uint32_t features_of(const simt_variant *variant)
-{
-    const uint32_t transforms = (uint32_t)simt_variant_value(variant, "DLLM_TRANSFORMS", 0);
-    const struct {
-        uint32_t transforms;
-        uint32_t feature;
-    } features[] = {{DLLM_TRANSFORM_SCALE, FEATURE_SCALE},
-                    {DLLM_TRANSFORM_SOFTCAP, FEATURE_SOFTCAP},
-                    {DLLM_TRANSFORM_ROUND_BF16 | DLLM_TRANSFORM_ROUND_FP16, FEATURE_ROUND},
-                    {DLLM_TRANSFORM_BIAS, FEATURE_BIAS},
-                    {DLLM_TRANSFORM_SUPPRESS, FEATURE_SUPPRESS},
-                    {DLLM_TRANSFORM_PENALTY, FEATURE_PENALTY},
-                    {DLLM_TRANSFORM_ROW_TEMPERATURE, FEATURE_TEMPERATURES},
-                    {DLLM_TRANSFORM_TEMPERED, FEATURE_TEMPERED},
-                    {DLLM_TRANSFORM_ROW_KEY, FEATURE_KEYS},
-                    {DLLM_TRANSFORM_NOISE, FEATURE_WORDS},
-                    {DLLM_TRANSFORM_GUIDANCE, FEATURE_GUIDANCE},
-                    {DLLM_TRANSFORM_GUIDANCE_BF16, FEATURE_GUIDE_BF16}};
-    uint32_t bits = simt_variant_value(variant, "DLLM_STATISTICS", 0) ? FEATURE_OUTPUTS : 0;
-    for (size_t i = 0; i < sizeof features / sizeof features[0]; i++)
-        if (transforms & features[i].transforms) bits |= features[i].feature;
-    return bits;
-}
-
-/* What the shape drew beyond the variant: the type that logits are rounded to, and outputs. */
-static void fit_problem(row_problem *problem, const simt_variant *variant)
-{
-    const int transforms = simt_variant_value(variant, "DLLM_TRANSFORMS", 0);
-    const int statistics = simt_variant_value(variant, "DLLM_STATISTICS", 0);
-    if (problem->round_logits)
-        problem->round_logits = transforms & DLLM_TRANSFORM_ROUND_BF16 ? DLLM_BF16 : DLLM_FP16;
-    problem->outputs &= simt_outputs(variant);
-    if (!(statistics & DLLM_STATISTIC_TARGET)) problem->target = NULL;
-    ck_assert_msg(simt_variant_takes(variant, problem), "%s does not take it", variant->name);
-}
-
-/* A head's real logits are known too badly to be rounded as the reference rounds them. */
-static void make_exact(row_shape *shape)
-{
-    const uint32_t rounding = FEATURE_ROUND | FEATURE_GUIDE_BF16;
-    if (shape->is_head && shape->features & rounding && shape->values == VALUES_REAL)
-        shape->values = VALUES_INTEGER;
-}
-
-/* A random shape made to fit the variant, and small enough for a host. */
-static void draw_shape(row_shape *out, const simt_variant *variant, uint64_t seed)
-{
-    const bool is_head = simt_variant_is_head(variant);
-    const int align = simt_variant_alignment(variant);
-    row_shape_random(out, seed, is_head);
-    out->features = features_of(variant);
-    make_exact(out);
-    out->hidden_type = (dllm_type)simt_variant_value(
-        variant, is_head ? "DLLM_HIDDEN_TYPE" : "DLLM_LOGITS_TYPE", DLLM_BF16);
-    out->weight_type = (dllm_type)simt_variant_value(variant, "DLLM_WEIGHT_TYPE", DLLM_BF16);
-    if (out->rows > ROWS_MAX) out->rows = ROWS_MAX;
-    if (out->rows * out->vocab > LOGITS_MAX)
-        out->rows = out->vocab < LOGITS_MAX ? LOGITS_MAX / out->vocab : 1;
-    out->hidden_pad = (int64_t)(seed % 4);
-    out->weight_pad = (int64_t)(seed / 2 % 4);
-    if (!is_head) return;
-    out->hidden_pad = pad_to(out->hidden_pad, out->depth, out->hidden_type, align);
-    out->weight_pad = pad_to(out->weight_pad, out->depth, out->weight_type, align);
-}
-
-static void check_shape(const row_shape *shape, const simt_choice *choice)
-{
-    row_data data;
-    row_result result;
-    dllm_message text;
-    dllm_message why;
-    row_shape_text(&text, shape);
-    ck_assert(row_data_make(&data, shape));
-    fit_problem(&data.problem, choice->kernel);
-    ck_assert_msg(simt_row_run(&result, &data.problem, choice) == ROW_RAN, "%s: %s", text.text,
-                  result.message.text);
-    ck_assert_msg(row_data_compare(&data, &result, &why), "%s, %d splits, %s: %s",
-                  choice->kernel->name, choice->splits, text.text, why.text);
-    row_result_release(&result);
-    row_data_release(&data);
-}
 
 START_TEST(matches_the_double_reference)
 {
@@ -117,8 +26,8 @@ START_TEST(matches_the_double_reference)
     const simt_choice choice = {.kernel = simt_variant_of_rows(_i / SHAPES),
                                 .splits = splits[seed % 5]};
     row_shape shape;
-    draw_shape(&shape, choice.kernel, (uint64_t)_i);
-    check_shape(&shape, &choice);
+    simt_shape_draw(&shape, choice.kernel, (uint64_t)_i);
+    simt_shape_check(&shape, &choice);
 }
 END_TEST
 
@@ -131,7 +40,7 @@ START_TEST(takes_the_smallest_and_the_ragged)
     const simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 2};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         row_shape shape;
-        draw_shape(&shape, choice.kernel, i);
+        simt_shape_draw(&shape, choice.kernel, i);
         shape.values = VALUES_INTEGER;
         shape.rows = sizes[i][0];
         shape.vocab = sizes[i][1];
@@ -139,9 +48,10 @@ START_TEST(takes_the_smallest_and_the_ragged)
         shape.source_rows = 0;
         if (shape.is_head) shape.depth = sizes[i][2];
         const int align = simt_variant_alignment(choice.kernel);
-        shape.hidden_pad = shape.is_head ? pad_to(0, shape.depth, shape.hidden_type, align) : 1;
-        shape.weight_pad = pad_to(1, shape.depth, shape.weight_type, align);
-        check_shape(&shape, &choice);
+        shape.hidden_pad =
+            shape.is_head ? simt_pad_to(0, shape.depth, shape.hidden_type, align) : 1;
+        shape.weight_pad = simt_pad_to(1, shape.depth, shape.weight_type, align);
+        simt_shape_check(&shape, &choice);
     }
 }
 END_TEST
@@ -198,7 +108,7 @@ static int check_case(const row_case *from, const simt_choice *choice)
     /* a head of the case's own is exact in every type */
     if (!(view.is_head && from->weight) && !(from->types & 1u << view.type)) return 0;
     view.count = from->row_count;
-    view.id_type = choice->splits % 2 ? DLLM_INT32 : DLLM_INT64;
+    view.id_type = simt_variant_ids(choice->kernel, choice->splits % 2 ? DLLM_INT32 : DLLM_INT64);
     const bool joint = !view.is_head || case_head_is_joint(from);
     if (joint && from->row_count > 0) taken += check_view(from, &view, choice);
     view.count = 1;
@@ -242,7 +152,8 @@ START_TEST(answers_the_row_cases)
     static const struct {
         const char *kernel;
         int cases;
-    } kernels[] = {{"sampler_stream", 34}, {"head_naive", 32}, {"head_tiled", 26}};
+    } kernels[] = {
+        {"sampler_stream", 34}, {"sampler_finish", 34}, {"head_naive", 32}, {"head_tiled", 26}};
     const int passed = check_cases(kernels[_i].kernel);
     ck_assert_msg(passed == kernels[_i].cases, "%s took %d cases, wanted %d", kernels[_i].kernel,
                   passed, kernels[_i].cases);
@@ -250,37 +161,6 @@ START_TEST(answers_the_row_cases)
 END_TEST
 
 /* ---- what changes no bit ---- */
-
-/* Real data that is ragged in each direction. */
-static row_shape plain_shape(const simt_variant *variant)
-{
-    row_shape shape;
-    draw_shape(&shape, variant, 3);
-    shape.values = VALUES_REAL;
-    make_exact(&shape);
-    shape.rows = 37;
-    shape.vocab = 133;
-    shape.valid_vocab = 0;
-    shape.source_rows = 0;
-    shape.depth = shape.is_head ? 37 : 0;
-    const int align = simt_variant_alignment(variant);
-    /* an odd stride: rows of logits begin at every distance from a 16-byte boundary */
-    shape.hidden_pad = shape.is_head ? pad_to(1, shape.depth, shape.hidden_type, align) : 2;
-    shape.weight_pad = pad_to(1, shape.depth, shape.weight_type, align);
-    return shape;
-}
-
-static void make_data(row_data *out, const row_shape *shape, const simt_variant *variant)
-{
-    ck_assert(row_data_make(out, shape));
-    fit_problem(&out->problem, variant);
-}
-
-static void run(row_result *out, const row_data *data, const simt_choice *choice)
-{
-    ck_assert_msg(simt_row_run(out, &data->problem, choice) == ROW_RAN, "%s: %s",
-                  choice->kernel->name, out->message.text);
-}
 
 /* Row 0 of the rows from `hidden` on is put at every second place, from `parity` on, the others become
    NaN. */
@@ -311,13 +191,6 @@ static void repeat_row(row_data *data, int parity)
     row_features_repeat(&data->features, p);
 }
 
-static void compare_bits(const row_result *a, int64_t row_a, const row_result *b, int64_t row_b,
-                         const char *name)
-{
-    dllm_message why;
-    ck_assert_msg(row_bits_equal(a, row_a, b, row_b, &why), "%s: %s", name, why.text);
-}
-
 /* Without a key of its own a row draws by its number. */
 static void forget_draw(row_result *result, const simt_variant *variant)
 {
@@ -332,17 +205,17 @@ static void forget_draw(row_result *result, const simt_variant *variant)
 START_TEST(a_row_has_the_same_bits_at_every_place)
 {
     const simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 2};
-    const row_shape shape = plain_shape(choice.kernel);
+    const row_shape shape = simt_shape_plain(choice.kernel);
     row_result first;
     for (int parity = -1; parity < 2; parity++) {
         row_data data;
         row_result result;
-        make_data(&data, &shape, choice.kernel);
+        simt_data_make(&data, &shape, choice.kernel);
         if (parity >= 0) repeat_row(&data, parity);
-        run(parity < 0 ? &first : &result, &data, &choice);
+        simt_data_run(parity < 0 ? &first : &result, &data, &choice);
         forget_draw(parity < 0 ? &first : &result, choice.kernel);
         for (int64_t r = parity; parity >= 0 && r < shape.rows; r += 2)
-            compare_bits(&first, 0, &result, r, choice.kernel->name);
+            simt_bits_compare(&first, 0, &result, r, choice.kernel->name);
         if (parity >= 0) row_result_release(&result);
         row_data_release(&data);
     }
@@ -354,18 +227,18 @@ START_TEST(a_row_has_the_same_bits_whatever_the_row_count)
 {
     static const int64_t counts[] = {1, 3, 16, 36};
     const simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 2};
-    const row_shape shape = plain_shape(choice.kernel);
+    const row_shape shape = simt_shape_plain(choice.kernel);
     row_data data;
     row_result all;
-    make_data(&data, &shape, choice.kernel);
+    simt_data_make(&data, &shape, choice.kernel);
     row_data_index_rows(&data);
-    run(&all, &data, &choice);
+    simt_data_run(&all, &data, &choice);
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
         row_result some;
         data.problem.rows = counts[c];
-        run(&some, &data, &choice);
+        simt_data_run(&some, &data, &choice);
         for (int64_t r = 0; r < counts[c]; r++)
-            compare_bits(&all, r, &some, r, choice.kernel->name);
+            simt_bits_compare(&all, r, &some, r, choice.kernel->name);
         row_result_release(&some);
     }
     row_result_release(&all);
@@ -377,18 +250,18 @@ START_TEST(rows_from_the_device_count_on_are_left_alone)
 {
     static const int64_t counts[] = {-1, 0, 1, 16, 36, 37, INT64_MAX};
     simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 2};
-    const row_shape shape = plain_shape(choice.kernel);
+    const row_shape shape = simt_shape_plain(choice.kernel);
     row_data data;
     row_result all;
-    make_data(&data, &shape, choice.kernel);
-    run(&all, &data, &choice);
+    simt_data_make(&data, &shape, choice.kernel);
+    simt_data_run(&all, &data, &choice);
     if (!shape.is_head) choice.chunk_rows = 16;
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
         row_result some;
         data.problem.rows_device = &counts[c];
-        run(&some, &data, &choice);
+        simt_data_run(&some, &data, &choice);
         for (int64_t r = 0; r < row_problem_written(&data.problem); r++)
-            compare_bits(&all, r, &some, r, choice.kernel->name);
+            simt_bits_compare(&all, r, &some, r, choice.kernel->name);
         row_result_release(&some);
     }
     row_result_release(&all);
@@ -400,16 +273,16 @@ END_TEST
 START_TEST(the_order_of_threads_changes_no_bit)
 {
     simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 2};
-    const row_shape shape = plain_shape(choice.kernel);
+    const row_shape shape = simt_shape_plain(choice.kernel);
     row_data data;
     row_result first;
     row_result last;
-    make_data(&data, &shape, choice.kernel);
-    run(&first, &data, &choice);
+    simt_data_make(&data, &shape, choice.kernel);
+    simt_data_run(&first, &data, &choice);
     choice.order = SIMT_LAST_COME;
-    run(&last, &data, &choice);
+    simt_data_run(&last, &data, &choice);
     for (int64_t r = 0; r < shape.rows; r++)
-        compare_bits(&first, r, &last, r, choice.kernel->name);
+        simt_bits_compare(&first, r, &last, r, choice.kernel->name);
     row_result_release(&first);
     row_result_release(&last);
     row_data_release(&data);
@@ -420,15 +293,15 @@ END_TEST
 START_TEST(splits_change_neither_id_nor_maximum)
 {
     simt_choice choice = {.kernel = simt_variant_of_rows(_i), .splits = 1};
-    const row_shape shape = plain_shape(choice.kernel);
+    const row_shape shape = simt_shape_plain(choice.kernel);
     row_data data;
     row_result whole;
-    make_data(&data, &shape, choice.kernel);
-    run(&whole, &data, &choice);
+    simt_data_make(&data, &shape, choice.kernel);
+    simt_data_run(&whole, &data, &choice);
     for (choice.splits = 2; choice.splits <= 5; choice.splits += 3) {
         row_result split;
         dllm_message why;
-        run(&split, &data, &choice);
+        simt_data_run(&split, &data, &choice);
         ck_assert_msg(row_data_compare(&data, &split, &why), "%s", why.text);
         for (int64_t r = 0; r < shape.rows; r++) {
             ck_assert(row_result_value(&whole, ROW_ARGMAX, r) ==
@@ -450,10 +323,10 @@ START_TEST(sampler_folds_chunks_as_one_row)
     for (choice.chunk_columns = 1; choice.chunk_columns < 200; choice.chunk_columns += 22) {
         for (uint64_t seed = 0; seed < 4; seed++) {
             row_shape shape;
-            draw_shape(&shape, choice.kernel, seed);
+            simt_shape_draw(&shape, choice.kernel, seed);
             shape.rows = shape.rows < 9 ? shape.rows : 9;
             if (shape.vocab > 300) shape.vocab = shape.valid_vocab = 300;
-            check_shape(&shape, &choice);
+            simt_shape_check(&shape, &choice);
         }
     }
 }
@@ -468,12 +341,12 @@ START_TEST(sampler_takes_packed_lines)
         .kernel = simt_variant_find(samplers[_i]), .splits = 1 + _i, .is_packed = true};
     for (uint64_t seed = 0; seed < 6; seed++) {
         row_shape shape;
-        draw_shape(&shape, choice.kernel, seed);
+        simt_shape_draw(&shape, choice.kernel, seed);
         shape.rows = 5 + 7 * (int64_t)seed;
         shape.source_rows = 0;
         if (shape.vocab > 100) shape.vocab = shape.valid_vocab = 100;
         choice.chunk_columns = seed % 2 ? 33 : 0;
-        check_shape(&shape, &choice);
+        simt_shape_check(&shape, &choice);
     }
 }
 END_TEST
@@ -481,20 +354,24 @@ END_TEST
 /* A lane's packets over several rounds, with every phase of the row's beginning. */
 START_TEST(sampler_takes_long_rows_at_any_address)
 {
-    static const char *const samplers[] = {"sampler_stream_1", "sampler_stream_2",
-                                           "sampler_stream_3", "sampler_stream_1_packets1",
-                                           "sampler_stream_3_packets8"};
-    const simt_choice choice = {.kernel = simt_variant_find(samplers[_i]), .splits = 1};
+    static const char *const samplers[] = {"sampler_stream_1",
+                                           "sampler_stream_2",
+                                           "sampler_stream_3",
+                                           "sampler_stream_1_packets1",
+                                           "sampler_stream_3_packets8",
+                                           "sampler_finish_3_256",
+                                           "sampler_finish_2_512_clustered"};
+    const simt_choice choice = {.kernel = simt_variant_find(samplers[_i]), .splits = 1 + _i / 6};
     for (int values = VALUES_INTEGER; values <= VALUES_REAL; values++) {
         row_shape shape;
-        draw_shape(&shape, choice.kernel, (uint64_t)_i);
+        simt_shape_draw(&shape, choice.kernel, (uint64_t)_i);
         shape.values = (row_values)values;
         shape.rows = 9;
         shape.vocab = 20003;
         shape.valid_vocab = values == VALUES_REAL ? 19999 : 0;
         shape.source_rows = 0;
         shape.hidden_pad = 2;
-        check_shape(&shape, &choice);
+        simt_shape_check(&shape, &choice);
     }
 }
 END_TEST
@@ -524,10 +401,10 @@ static Suite *kernels_suite(void)
     tcase_add_unchecked_fixture(values, load_cases, release_cases);
     tcase_add_loop_test(values, matches_the_double_reference, 0, variants * SHAPES);
     tcase_add_loop_test(values, takes_the_smallest_and_the_ragged, 0, variants);
-    tcase_add_loop_test(values, answers_the_row_cases, 0, 3);
+    tcase_add_loop_test(values, answers_the_row_cases, 0, 4);
     tcase_add_loop_test(values, sampler_folds_chunks_as_one_row, 0, 3);
     tcase_add_loop_test(values, sampler_takes_packed_lines, 0, 3);
-    tcase_add_loop_test(values, sampler_takes_long_rows_at_any_address, 0, 5);
+    tcase_add_loop_test(values, sampler_takes_long_rows_at_any_address, 0, 7);
     tcase_add_loop_test(bits, a_row_has_the_same_bits_at_every_place, 0, variants);
     tcase_add_loop_test(bits, a_row_has_the_same_bits_whatever_the_row_count, 0, variants);
     tcase_add_loop_test(bits, rows_from_the_device_count_on_are_left_alone, 0, variants);

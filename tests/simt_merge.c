@@ -25,6 +25,10 @@ static const struct {
     const char *sampler, *merge;
     uint32_t features;
 } requests[] = {{"sampler_stream_3_15_0", "merge_15_0", FEATURE_OUTPUTS},
+                {"sampler_finish_3_15_0_state", "merge_15_0", FEATURE_OUTPUTS},
+                {"sampler_finish_3_15_1012_state", "merge_15_384",
+                 FEATURE_OUTPUTS | FEATURE_SCALE | FEATURE_BIAS | FEATURE_SUPPRESS |
+                     FEATURE_PENALTY | FEATURE_TEMPERATURES | FEATURE_TEMPERED | FEATURE_KEYS},
                 {"sampler_stream_3_31_1012", "merge_31_384",
                  FEATURE_OUTPUTS | FEATURE_SCALE | FEATURE_BIAS | FEATURE_SUPPRESS |
                      FEATURE_PENALTY | FEATURE_TEMPERATURES | FEATURE_TEMPERED | FEATURE_KEYS},

@@ -54,12 +54,23 @@ bool simt_variant_is_head(const simt_variant *variant)
     return strncmp(variant->kernel, "head", 4) == 0;
 }
 
+bool simt_variant_finishes(const simt_variant *variant)
+{
+    return strcmp(variant->kernel, "sampler_finish") == 0;
+}
+
+static bool ends_in_outputs(const simt_variant *variant)
+{
+    return simt_variant_is_head(variant) || strcmp(variant->kernel, "sampler_stream") == 0 ||
+           (simt_variant_finishes(variant) &&
+            simt_variant_value(variant, "DLLM_OUTPUTS", 0) != DLLM_STATE_OUTPUT);
+}
+
 const simt_variant *simt_variant_of_rows(int number)
 {
     for (int i = 0; i < simt_variant_count; i++) {
         const simt_variant *variant = simt_variants[i];
-        if (!simt_variant_is_head(variant) && strcmp(variant->kernel, "sampler_stream") != 0)
-            continue;
+        if (!ends_in_outputs(variant)) continue;
         if (number-- == 0) return variant;
     }
     return NULL;
@@ -82,6 +93,7 @@ bool simt_variant_takes(const simt_variant *variant, const row_problem *p)
     const int hidden =
         simt_variant_value(variant, is_head ? "DLLM_HIDDEN_TYPE" : "DLLM_LOGITS_TYPE", DLLM_BF16);
     if (p->is_head != is_head || (int)p->hidden_type != hidden) return false;
+    if (simt_variant_ids(variant, p->id_type) != p->id_type) return false;
     if (!simt_inputs_fit(variant, p)) return false;
     if (!is_head) return true;
     const int64_t hidden_bytes =
@@ -193,13 +205,21 @@ static bool launch(session *run, const simt_variant *variant, const void *params
     return !wrong || REFUSE(run, "%s: %s", variant->name, wrong);
 }
 
+static int64_t splits_most(const simt_variant *variant)
+{
+    if (!simt_variant_finishes(variant)) return INT64_MAX;
+    return simt_variant_value(variant, "DLLM_CLUSTERED", 0) ? SIMT_CLUSTER_MAX : 1;
+}
+
 /* Of all columns, or of each chunk: then the last chunk's last splits may have no columns. */
 static void split_vocab(session *run)
 {
     const simt_variant *kernel = run->choice->kernel;
     const int64_t lanes = simt_variant_is_head(kernel) ? SIMT_LANES : SAMPLER_STEP;
     const int64_t step = simt_variant_value(kernel, "DLLM_TILE_VOCAB", (int)lanes);
-    const int64_t splits = run->choice->splits ? run->choice->splits : 1;
+    const int64_t wanted = run->choice->splits ? run->choice->splits : 1;
+    const int64_t most = splits_most(kernel);
+    const int64_t splits = wanted < most ? wanted : most;
     const int64_t chunk = run->choice->chunk_columns;
     const int64_t vocab = chunk ? chunk : run->valid_vocab;
     const int64_t columns = ceil_div(ceil_div(vocab, splits), step) * step;
@@ -252,23 +272,28 @@ static bool run_sampler_rows(session *run, dllm_sampler_params params)
     return true;
 }
 
+static dllm_sampler_params sampler_params(const session *run)
+{
+    const row_problem *p = run->problem;
+    return (dllm_sampler_params){.row_index = run->row_index.data,
+                                 .rows_device = p->rows_device,
+                                 .states = run->states,
+                                 .logits_stride = run->hidden_stride,
+                                 .rows = p->rows,
+                                 .source_rows = p->row_index ? p->source_rows : p->rows,
+                                 .state_stride = run->state_stride,
+                                 .row_index_is_64 = p->index_type == DLLM_INT64,
+                                 .split_columns = run->split_columns,
+                                 .further = run->inputs.device,
+                                 .guidance = run->inputs.guidance};
+}
+
 /* All columns at once, or chunk by chunk, each merged with the states of those before it. */
 static bool run_sampler(session *run)
 {
-    const row_problem *p = run->problem;
     const int64_t chunk =
         run->choice->chunk_columns ? run->choice->chunk_columns : run->valid_vocab;
-    dllm_sampler_params params = {.row_index = run->row_index.data,
-                                  .rows_device = p->rows_device,
-                                  .states = run->states,
-                                  .logits_stride = run->hidden_stride,
-                                  .rows = p->rows,
-                                  .source_rows = p->row_index ? p->source_rows : p->rows,
-                                  .state_stride = run->state_stride,
-                                  .row_index_is_64 = p->index_type == DLLM_INT64,
-                                  .split_columns = run->split_columns,
-                                  .further = run->inputs.device,
-                                  .guidance = run->inputs.guidance};
+    dllm_sampler_params params = sampler_params(run);
     for (int64_t begin = 0; begin < run->valid_vocab; begin += chunk) {
         const int64_t rest = run->valid_vocab - begin;
         params.column_begin = (int32_t)begin;
@@ -288,52 +313,81 @@ static int64_t row_elements(const row_problem *p, int output)
 static void make_outputs(session *run)
 {
     const row_problem *p = run->problem;
+    const uint32_t left_out = run->choice->plain ? DLLM_PLAIN_OUTPUTS & ~run->choice->plain : 0;
+    const uint32_t outputs = simt_outputs(run->choice->kernel) & ~left_out;
     for (int i = 0; i <= ROW_CANDIDATE_IDS; i++) {
         const size_t bytes =
             (size_t)(p->rows * row_elements(p, i)) * row_output_bytes(i, p->id_type);
-        if (!(simt_outputs(run->choice->kernel) & row_output_bit(i))) continue;
+        if (!(outputs & row_output_bit(i))) continue;
         run->result->data[i] = malloc(bytes);
         ck_assert_ptr_nonnull(run->result->data[i]);
         memset(run->result->data[i], POISON, bytes);
     }
 }
 
-static bool run_combine(session *run)
+static dllm_combine_params combine_params(const session *run)
 {
     const row_problem *p = run->problem;
     void *const *data = run->result->data;
+    return (dllm_combine_params){.states = run->states,
+                                 .row_index = run->row_index.data,
+                                 .rows_device = p->rows_device,
+                                 .argmax = data[ROW_ARGMAX],
+                                 .max = data[ROW_MAX],
+                                 .lse = data[ROW_LSE],
+                                 .confidence = data[ROW_CONFIDENCE],
+                                 .flags = data[ROW_FLAGS],
+                                 .rows = p->rows,
+                                 .source_rows = p->row_index ? p->source_rows : p->rows,
+                                 .state_stride = run->state_stride,
+                                 .vocab_offset = p->vocab_offset,
+                                 .row_index_is_64 = p->index_type == DLLM_INT64,
+                                 .splits = run->splits,
+                                 .further = {.inputs = run->inputs.device,
+                                             .entropy = data[ROW_ENTROPY],
+                                             .second = data[ROW_SECOND],
+                                             .second_id = data[ROW_SECOND_ID],
+                                             .margin = data[ROW_MARGIN],
+                                             .target_logprob = data[ROW_TARGET_LOGPROB],
+                                             .gumbel_id = data[ROW_GUMBEL_ID],
+                                             .gumbel_logprob = data[ROW_GUMBEL_LOGPROB],
+                                             .candidate_values = data[ROW_CANDIDATE_VALUES],
+                                             .candidate_ids = data[ROW_CANDIDATE_IDS],
+                                             .state = run->choice->states,
+                                             .state_bytes = run->choice->state_bytes},
+                                 .guidance = run->inputs.guidance};
+}
+
+static bool run_combine(session *run)
+{
+    const row_problem *p = run->problem;
     make_outputs(run);
-    const dllm_combine_params params = {.states = run->states,
-                                        .row_index = run->row_index.data,
-                                        .rows_device = p->rows_device,
-                                        .argmax = data[ROW_ARGMAX],
-                                        .max = data[ROW_MAX],
-                                        .lse = data[ROW_LSE],
-                                        .confidence = data[ROW_CONFIDENCE],
-                                        .flags = data[ROW_FLAGS],
-                                        .rows = p->rows,
-                                        .source_rows = p->row_index ? p->source_rows : p->rows,
-                                        .state_stride = run->state_stride,
-                                        .vocab_offset = p->vocab_offset,
-                                        .row_index_is_64 = p->index_type == DLLM_INT64,
-                                        .splits = run->splits,
-                                        .further = {.inputs = run->inputs.device,
-                                                    .entropy = data[ROW_ENTROPY],
-                                                    .second = data[ROW_SECOND],
-                                                    .second_id = data[ROW_SECOND_ID],
-                                                    .margin = data[ROW_MARGIN],
-                                                    .target_logprob = data[ROW_TARGET_LOGPROB],
-                                                    .gumbel_id = data[ROW_GUMBEL_ID],
-                                                    .gumbel_logprob = data[ROW_GUMBEL_LOGPROB],
-                                                    .candidate_values = data[ROW_CANDIDATE_VALUES],
-                                                    .candidate_ids = data[ROW_CANDIDATE_IDS],
-                                                    .state = run->choice->states,
-                                                    .state_bytes = run->choice->state_bytes},
-                                        .guidance = run->inputs.guidance};
+    const dllm_combine_params params = combine_params(run);
     const simt_variant *combine =
         simt_combine_of(run->choice->kernel, p->id_type, run->choice->states != NULL);
     const int block_rows = DLLM_COMBINE_ROWS(simt_variant_value(combine, "DLLM_STATISTICS", 0));
     return launch(run, combine, &params, ceil_div(p->rows, block_rows));
+}
+
+/* The sampler and what it leaves to combine elsewhere, in one launch that touches no state. */
+static bool run_finishing(session *run)
+{
+    make_outputs(run);
+    dllm_sampler_params params = sampler_params(run);
+    dllm_combine_params to = combine_params(run);
+    params.logits = run->hidden.data;
+    params.row_limit = (int32_t)run->problem->rows;
+    params.columns = run->valid_vocab;
+    params.states = NULL;
+    to.states = NULL;
+    const void *const arguments[] = {&params, &to};
+    const simt_clusters grid = {.variant = run->choice->kernel,
+                                .params = arguments,
+                                .blocks = (unsigned)(run->problem->rows * run->splits),
+                                .cluster = (unsigned)run->splits,
+                                .order = run->choice->order};
+    const char *wrong = simt_run_clusters(&grid);
+    return !wrong || REFUSE(run, "%s: %s", run->choice->kernel->name, wrong);
 }
 
 /* A kernel writes states of existing rows and nothing else. */
@@ -372,6 +426,15 @@ static void *poisoned_states(const session *run, size_t state_bytes)
     return memset(made, POISON, bytes);
 }
 
+/* States, then outputs. */
+static bool run_in_two(session *run)
+{
+    return (run->problem->is_head ? run_head(run) : run_sampler(run)) &&
+           spare_states_hold(run, run->states, sizeof *run->states) &&
+           spare_states_hold(run, run->inputs.device.extras, sizeof(dllm_row_extra)) &&
+           run_combine(run);
+}
+
 row_outcome simt_row_run(row_result *out, const row_problem *problem, const simt_choice *choice)
 {
     session run = {.problem = problem, .choice = choice, .result = out};
@@ -388,10 +451,7 @@ row_outcome simt_row_run(row_result *out, const row_problem *problem, const simt
     const dllm_row_inputs *device = &run.inputs.device;
     const size_t list_bytes = (size_t)device->list_stride * sizeof(dllm_candidate);
     run.inputs.device.lists = poisoned_states(&run, (size_t)device->sharers * list_bytes);
-    const bool ran = (problem->is_head ? run_head(&run) : run_sampler(&run)) &&
-                     spare_states_hold(&run, run.states, sizeof *run.states) &&
-                     spare_states_hold(&run, run.inputs.device.extras, sizeof(dllm_row_extra)) &&
-                     run_combine(&run) && spare_outputs_hold(&run);
+    const bool ran = simt_variant_finishes(choice->kernel) ? run_finishing(&run) : run_in_two(&run);
     const bool held = is_unchanged(&run.hidden) && is_unchanged(&run.weight);
     if (ran && !held) (void)REFUSE(&run, "an input was changed");
     free(run.states);
@@ -401,5 +461,5 @@ row_outcome simt_row_run(row_result *out, const row_problem *problem, const simt
     free(run.hidden.base);
     free(run.weight.base);
     free(run.row_index.base);
-    return ran && held ? ROW_RAN : ROW_FAILED;
+    return ran && held && spare_outputs_hold(&run) ? ROW_RAN : ROW_FAILED;
 }

@@ -70,6 +70,20 @@ endforeach()
 simt_variant(sampler_stream 1_packets1 DLLM_LOGITS_TYPE=1 DLLM_PACKETS=1)
 simt_variant(sampler_stream 3_packets8 DLLM_LOGITS_TYPE=3 DLLM_PACKETS=8)
 simt_variant(sampler_stream 1_guided_packets2 DLLM_LOGITS_TYPE=1 DLLM_PACKETS=2 DLLM_TRANSFORMS=4096)
+# That finishes its rows: alone and in clusters, each width and id type; its statistics are below.
+simt_variant(sampler_finish 1 DLLM_LOGITS_TYPE=1 DLLM_OUTPUTS=2063 DLLM_ID_BYTES=4)
+simt_variant(sampler_finish 1_clustered DLLM_LOGITS_TYPE=1 DLLM_OUTPUTS=2063 DLLM_ID_BYTES=4
+  DLLM_CLUSTERED=1)
+simt_variant(sampler_finish 2_512_clustered DLLM_LOGITS_TYPE=2 DLLM_OUTPUTS=2063 DLLM_ID_BYTES=8
+  DLLM_THREADS=512 DLLM_CLUSTERED=1)
+simt_variant(sampler_finish 3_256 DLLM_LOGITS_TYPE=3 DLLM_OUTPUTS=2063 DLLM_ID_BYTES=8
+  DLLM_PACKETS=2 DLLM_THREADS=256)
+simt_variant(sampler_finish 1_guided DLLM_LOGITS_TYPE=1 DLLM_OUTPUTS=2063 DLLM_ID_BYTES=8
+  DLLM_PACKETS=2 DLLM_TRANSFORMS=4096)
+foreach(transforms 0 1012)
+  simt_variant(sampler_finish 3_15_${transforms}_state DLLM_LOGITS_TYPE=3 DLLM_OUTPUTS=8192
+    DLLM_STATISTICS=15 DLLM_TRANSFORMS=${transforms} DLLM_PACKETS=1 DLLM_CLUSTERED=1)
+endforeach()
 simt_variant(combine all_id4 DLLM_OUTPUTS=2063 DLLM_ID_BYTES=4)
 simt_variant(combine all_id8 DLLM_OUTPUTS=2063 DLLM_ID_BYTES=8)
 foreach(output 1 2 4 8 2048)
@@ -88,6 +102,19 @@ foreach(asked ${further})
     DLLM_PACKETS=1)
   simt_variant(head_naive 3_3_${statistics}_${transforms} DLLM_HIDDEN_TYPE=3 DLLM_WEIGHT_TYPE=3
     DLLM_ALIGN_BYTES=4 ${request})
+endforeach()
+# statistics, transforms, outputs, id bytes, clustered
+foreach(asked 15:0:4095:4:1 15:884:4095:4:1 15:892:4095:8:0 15:1012:4095:8:1 15:1396:4095:4:0 7:5:2559:4:1 15:258:4095:8:0
+    15:5108:4095:8:1 7:12293:2559:4:0)
+  string(REPLACE ":" ";" parts ${asked})
+  list(GET parts 0 statistics)
+  list(GET parts 1 transforms)
+  list(GET parts 2 outputs)
+  list(GET parts 3 id_bytes)
+  list(GET parts 4 clustered)
+  simt_variant(sampler_finish 3_${statistics}_${transforms} DLLM_LOGITS_TYPE=3
+    DLLM_OUTPUTS=${outputs} DLLM_ID_BYTES=${id_bytes} DLLM_STATISTICS=${statistics}
+    DLLM_TRANSFORMS=${transforms} DLLM_PACKETS=1 DLLM_CLUSTERED=${clustered})
 endforeach()
 foreach(asked 15:884 15:1012 15:1396 31:48 0:4096 15:5108 31:4144)
   string(REPLACE ":" ";" parts ${asked})
@@ -167,4 +194,7 @@ simt_test(simt_decode_device simt_decode_device.c decode_world.c simt_rows.c sim
   fake_driver.c scratch.c)
 target_link_options(simt_decode_device PRIVATE -Wl,--wrap=dllm__driver_open)
 add_dependencies(simt_decode_device fake_nvrtc dllm-jit)
-simt_test(simt_kernels simt_kernels.c simt_rows.c simt_inputs.c row_driver.c row_shapes.c row_features.c reference.c reference_noise.c compare.c)
+foreach(suite simt_kernels simt_finish)
+  simt_test(${suite} ${suite}.c simt_shapes.c simt_rows.c simt_inputs.c row_driver.c row_shapes.c
+    row_features.c reference.c reference_noise.c compare.c)
+endforeach()

@@ -55,7 +55,7 @@ static dllm_problem sampler(int64_t vocab, int64_t rows, dllm_type type)
 static bool is_repeated(int index)
 {
     for (int j = 0; j < index; j++)
-        if (memcmp(&list[index].choice, &list[j].choice, sizeof list[j].choice) == 0) return true;
+        if (dllm__choice_equal(&list[index].choice, &list[j].choice)) return true;
     return false;
 }
 
@@ -69,7 +69,7 @@ static void check_list(const dllm_problem *problem, const dllm_device *device)
     const dllm_status status = dllm__candidates(list, &count, problem, device);
     ck_assert_msg(status == DLLM_OK, "%s: %s", device->arch, dllm_last_error());
     ck_assert_int_eq(dllm__choose(&rule, why, problem, device), DLLM_OK);
-    ck_assert_int_eq(memcmp(&rule, &list[0].choice, sizeof rule), 0);
+    ck_assert(dllm__choice_equal(&rule, &list[0].choice));
     ck_assert_int_lt(count, DLLM_CANDIDATES_MAX);
     for (int i = 0; i < count; i++) {
         const bool sorted = i < 2 || list[i - 1].estimate_us <= list[i].estimate_us;

@@ -39,6 +39,7 @@ _Static_assert(_Alignof(dllm_tensor_map) >= 64, "what cuTensorMapEncodeTiled ask
 _Static_assert(sizeof(dllm_cu_launch_attribute) == sizeof(CUlaunchAttribute), "CUlaunchAttribute");
 SAME_PLACE(dllm_cu_launch_attribute, CUlaunchAttribute, value.on,
            value.programmaticStreamSerializationAllowed);
+SAME_PLACE(dllm_cu_launch_attribute, CUlaunchAttribute, value.cluster.z, value.clusterDim.z);
 _Static_assert(sizeof(dllm_cu_launch_config) == sizeof(CUlaunchConfig), "CUlaunchConfig");
 SAME_PLACE(dllm_cu_launch_config, CUlaunchConfig, grid_z, gridDimZ);
 SAME_PLACE(dllm_cu_launch_config, CUlaunchConfig, block_z, blockDimZ);

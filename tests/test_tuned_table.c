@@ -15,7 +15,8 @@
 #include <string.h>
 
 #define CHOICE                                                                                     \
-    "chunk_rows 0\nchunk_vocab 0\ndefault_us 9.000\nfamily mma\nmedian_us 8.000\nrevision 1\n"     \
+    "chunk_rows 0\nchunk_vocab 0\ndefault_us 9.000\nfamily mma\nfinishes 0\nmedian_us 8.000\n"     \
+    "revision 1\n"                                                                                 \
     "split_columns 256\nsplits 16\nspread_us 0.100\nstages 4\ntile_depth 64\ntile_rows 16\n"       \
     "tile_vocab 128\n"
 

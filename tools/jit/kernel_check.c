@@ -29,8 +29,9 @@ static const char usage_text[] =
     "\n"
     "Compiles one kernel, or every one (of FILE) that is shipped or that the tuner may choose for "
     "a\n"
-    "head, without a GPU and prints what the compiler says: registers, shared memory, spills,\n"
-    "warnings.\n"
+    "head or its logits, without a GPU and prints what the compiler says: registers, shared "
+    "memory,\n"
+    "spills, warnings.\n"
     "\n"
     "exit status: 0 all compiled and none takes local memory, 1 usage or some failed, 4 no "
     "compiler\n";
@@ -113,31 +114,40 @@ static void append(dllm_kernel_list *list, const dllm_kernel_spec *spec)
     if (list->count < DLLM_SHIPPED_MAX) list->specs[list->count++] = *spec;
 }
 
-/** The kernels of every choice that the tuner would measure for a head of so many rows. */
-static void append_candidates(dllm_kernel_list *list, const dllm_device *device, int64_t rows,
-                              dllm_type type)
+/** The kernels of every choice that the tuner would measure for a problem. */
+static void append_candidates(dllm_kernel_list *list, const dllm_device *device,
+                              const dllm_problem *problem)
 {
     static dllm_candidate candidates[DLLM_CANDIDATES_MAX];
-    dllm_head_options options = DLLM_HEAD_OPTIONS_INIT;
-    dllm_problem problem;
     int count = 0;
-    options.vocab = 126464;
-    options.depth = 4096;
-    options.rows_max = rows;
-    options.hidden_type = options.weight_type = type;
-    options.outputs = DLLM_OUT_ARGMAX;
-    if (dllm__head_problem(&problem, &options) != DLLM_OK ||
-        dllm__candidates(candidates, &count, &problem, device) != DLLM_OK)
-        return;
+    if (dllm__candidates(candidates, &count, problem, device) != DLLM_OK) return;
     for (int i = 0; i < count; i++) {
         dllm_kernel_spec specs[DLLM_PLAN_KERNELS_MAX];
         const int kernels =
-            candidates[i].choice.family->kernels(&problem, &candidates[i].choice, specs);
+            candidates[i].choice.family->kernels(problem, &candidates[i].choice, specs);
         for (int k = 0; k < kernels; k++) {
             memcpy(specs[k].arch, device->arch, sizeof specs[k].arch);
             append(list, &specs[k]);
         }
     }
+}
+
+/** Likewise for a head of so many rows, and for its logits. */
+static void append_problems(dllm_kernel_list *list, const dllm_device *device, int64_t rows,
+                            dllm_type type)
+{
+    dllm_head_options options = DLLM_HEAD_OPTIONS_INIT;
+    dllm_problem problem;
+    options.vocab = 126464;
+    options.depth = 4096;
+    options.rows_max = rows;
+    options.hidden_type = options.weight_type = type;
+    options.outputs = DLLM_OUT_ARGMAX;
+    if (dllm__head_problem(&problem, &options) != DLLM_OK) return;
+    append_candidates(list, device, &problem);
+    problem.operation = DLLM_OPERATION_SAMPLER;
+    problem.depth = 0;
+    append_candidates(list, device, &problem);
 }
 
 static void collect(dllm_kernel_list *list, const char *arch)
@@ -147,7 +157,7 @@ static void collect(dllm_kernel_list *list, const char *arch)
     if (dllm__device_typical(&device, arch) != DLLM_OK) return;
     for (int64_t rows = 1; rows <= 4096; rows *= 8)
         for (int type = DLLM_BF16; type <= DLLM_FP32; type++)
-            append_candidates(list, &device, rows, (dllm_type)type);
+            append_problems(list, &device, rows, (dllm_type)type);
 }
 
 /** A list that fills its room may have been cut: that is a failure too. */

@@ -41,7 +41,8 @@ def time_of(shape, candidate):
 
 
 def same_choice(candidate):
-    names = ("family", "tile_rows", "tile_vocab", "tile_depth", "stages", "splits", "split_columns")
+    names = ("family", "tile_rows", "tile_vocab", "tile_depth", "stages", "splits", "split_columns",
+             "finishes")
     return tuple(candidate[name] for name in names)
 
 

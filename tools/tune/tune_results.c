@@ -13,8 +13,9 @@ static const char *type_name(dllm_type type)
 
 void tune_choice_words(char *out, size_t bytes, const dllm_choice *choice)
 {
-    (void)snprintf(out, bytes, "%s %dx%d stages %d splits %d", choice->family->name,
-                   choice->tile_rows, choice->tile_vocab, choice->stages, choice->splits);
+    (void)snprintf(out, bytes, "%s %dx%d stages %d splits %d%s", choice->family->name,
+                   choice->tile_rows, choice->tile_vocab, choice->stages, choice->splits,
+                   choice->finishes ? " finishing" : "");
 }
 
 static const char *fate(const dllm_tuning *tuning, int number)
@@ -33,14 +34,14 @@ static json_t *candidate_json(const dllm_tuning *tuning, int number)
     const dllm_choice *choice = &candidate->choice;
     char words[96];
     tune_choice_words(words, sizeof words, choice);
-    return json_pack("{ss ss ss si si si si si si sf sf sf sf si so}", "words", words, "family",
+    return json_pack("{ss ss ss si si si si si si si sf sf sf sf si so}", "words", words, "family",
                      choice->family->name, "fate", fate(tuning, number), "tile_rows",
                      choice->tile_rows, "tile_vocab", choice->tile_vocab, "tile_depth",
                      choice->tile_depth, "stages", choice->stages, "splits", choice->splits,
-                     "split_columns", choice->split_columns, "estimate_us", candidate->estimate_us,
-                     "median_us", contender->median_us, "spread_us", contender->spread_us, "ratio",
-                     contender->ratio, "samples", contender->sample_count, "why",
-                     tune_json_text(contender->why));
+                     "split_columns", choice->split_columns, "finishes", choice->finishes,
+                     "estimate_us", candidate->estimate_us, "median_us", contender->median_us,
+                     "spread_us", contender->spread_us, "ratio", contender->ratio, "samples",
+                     contender->sample_count, "why", tune_json_text(contender->why));
 }
 
 json_t *tune_result_json(const tune_shape *shape, const dllm_tuning *tuning)
