@@ -49,7 +49,7 @@ static void set_splits(dllm_choice *choice, int64_t columns, int64_t wanted)
 static int split_targets(int64_t out[TARGETS_MAX], const enumeration *all,
                          const dllm_choice *choice)
 {
-    static const int64_t counts[] = {1, 2, 3, 4, 5, 6, 8, 11, 12, 16, 22, 24, 33, 44, 66, 88, 132};
+    static const int64_t counts[] = {1, 2, 3, 4, 6, 8, 11, 12, 16, 22, 24, 33, 44, 66, 88, 132};
     const int64_t rows = all->problem->rows_max > 0 ? all->problem->rows_max : 1;
     const int64_t row_tiles = ceil_div(rows, choice->tile_rows);
     const int64_t slots = (int64_t)all->device->multiprocessors * dllm__blocks_an_sm(choice);

@@ -65,7 +65,7 @@ static void propose(const dllm_problem *problem, const dllm_device *device, dllm
     choice->tile_vocab = choice->chunk_vocab;
     choice->tile_depth = (int)problem->depth;
     choice->stages = 1;
-    dllm__split_sampler(choice, rows_of_chunk(problem, choice), choice->chunk_vocab, DLLM_FP32, 0,
+    dllm__split_sampler(choice, rows_of_chunk(problem, choice), choice->chunk_vocab, DLLM_FP32,
                         device);
 }
 

@@ -360,14 +360,13 @@ dllm_status dllm__check_lists(const char *family, const dllm_problem *problem)
 }
 
 void dllm__split_sampler(dllm_choice *choice, int64_t rows, int64_t columns, dllm_type type,
-                         int splits_most, const dllm_device *device)
+                         const dllm_device *device)
 {
     /* what the kernel's registers let an SM hold */
     const int blocks_an_sm = type == DLLM_FP32 ? 12 : 9;
     const dllm_split_rule rule = {.vocab = columns,
                                   .row_tiles = rows,
                                   .slots = (int64_t)device->multiprocessors * blocks_an_sm,
-                                  .splits_most = splits_most,
                                   .columns_step = DLLM_SAMPLER_COLUMNS_STEP,
                                   .columns_max = DLLM_SAMPLER_COLUMNS_MAX,
                                   .columns_overhead = 256};

@@ -134,12 +134,9 @@ dllm_list_shape dllm__sampler_lists(const dllm_choice *choice);
 /** DLLM_UNSUPPORTED if columns beside the last would pass 2^31 where lanes stay together for lists. */
 dllm_status dllm__check_lists(const char *family, const dllm_problem *problem);
 
-/**
- * Splits rows of `columns` logits of a type so that all of the device reads.
- * splits_most  for other reasons than the length of a row; 0: any
- */
+/** Splits rows of `columns` logits of a type so that all of the device reads. */
 void dllm__split_sampler(dllm_choice *choice, int64_t rows, int64_t columns, dllm_type type,
-                         int splits_most, const dllm_device *device);
+                         const dllm_device *device);
 
 /** What a sampler kernel reads of a block of logits. */
 dllm_sampler_params dllm__sampler_params(const dllm_plan *plan, const dllm_plan_entry *entry,

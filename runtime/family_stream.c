@@ -21,6 +21,26 @@ enum {
     CLUSTER_BLOCKS_MAX = 8 /* that every device with clusters takes */
 };
 
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool is_plain(const dllm_problem *problem)
+{
+    return dllm__is_plain(problem) && !(problem->behaviour & DLLM_PARTIAL_STATE);
+}
+
 /* Into how many splits a row may be cut and still be finished by the kernel that reads it. */
 static int splits_finished(const dllm_problem *problem, const dllm_device *device)
 {
@@ -43,8 +63,7 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
         return dllm__fail(DLLM_UNSUPPORTED,
                           "stream: states come from tiles of %d columns and %d stages alone", STEP,
                           PACKETS);
-    const bool plain = dllm__is_plain(problem) && !(problem->behaviour & DLLM_PARTIAL_STATE);
-    if (choice->tile_vocab > WIDEST && !plain)
+    if (choice->tile_vocab > WIDEST && !is_plain(problem))
         return dllm__fail(DLLM_UNSUPPORTED,
                           "stream: blocks of %d columns have registers for plain outputs alone",
                           choice->tile_vocab);
@@ -52,17 +71,32 @@ static dllm_status legal(const dllm_problem *problem, const dllm_device *device,
     return dllm__check_grid("stream", problem->rows_max, choice->splits);
 }
 
-/* Few rows leave multiprocessors idle: their blocks are made wider, as long as all of them run at once
-   and every thread has columns. */
-static void widen(dllm_choice *choice, const dllm_problem *problem, const dllm_device *device)
+/* Blocks that finish rows: the wider, the fewer a multiprocessor has, so that all of them run at once
+   (autotune/facts.md, "Sampler"). Many rows come wave after wave, and narrow ones hide each other's ends. */
+static const struct {
+    int64_t blocks; /* of a multiprocessor, at most */
+    int tile_vocab, stages;
+    bool plain; /* for plain outputs alone: others are worth fewer kernels */
+} widths[] = {{2, 4 * STEP, 4, false}, {8, 2 * STEP, 2, true}, {INT64_MAX, STEP, PACKETS, false}};
+
+/* A block a row or, while multiprocessors would be left idle, a cluster. */
+static void choose_blocks(dllm_choice *choice, const dllm_problem *problem,
+                          const dllm_device *device, int splits_most)
 {
-    const int64_t blocks = problem->rows_max * choice->splits;
-    dllm_choice wider = *choice;
-    for (wider.tile_vocab *= 2; wider.tile_vocab <= WIDEST; wider.tile_vocab *= 2) {
-        const int64_t slots = (int64_t)device->multiprocessors * dllm__blocks_an_sm(&wider);
-        if (blocks > slots || choice->split_columns < wider.tile_vocab) return;
-        choice->tile_vocab = wider.tile_vocab;
-    }
+    const int64_t rows = problem->rows_max < 1 ? 1 : problem->rows_max;
+    const int64_t needed = ceil_div(problem->valid_vocab, DLLM_SAMPLER_COLUMNS_MAX);
+    const int64_t useful = ceil_div(problem->valid_vocab, widths[0].tile_vocab);
+    const int64_t idle = smaller(device->multiprocessors / rows, splits_most);
+    const int64_t wanted = larger(needed, larger(1, smaller(idle, useful)));
+    const int64_t columns = ceil_div(ceil_div(problem->valid_vocab, wanted), STEP) * STEP;
+    choice->split_columns = (int)columns;
+    choice->splits = (int)ceil_div(problem->valid_vocab, columns);
+    const int64_t blocks = ceil_div(rows * choice->splits, device->multiprocessors);
+    int i = 0;
+    while (blocks > widths[i].blocks || (widths[i].plain && !is_plain(problem)))
+        i++;
+    choice->tile_vocab = widths[i].tile_vocab;
+    choice->stages = widths[i].stages;
 }
 
 static void propose(const dllm_problem *problem, const dllm_device *device, dllm_choice *choice)
@@ -71,11 +105,16 @@ static void propose(const dllm_problem *problem, const dllm_device *device, dllm
     choice->tile_rows = 1;
     choice->tile_vocab = STEP;
     choice->stages = PACKETS;
-    /* a row in one split where clusters are not is not worth an idle device */
-    dllm__split_sampler(choice, problem->rows_max, problem->valid_vocab, problem->hidden_type,
-                        most > 1 ? most : 0, device);
+    if (most > 1) {
+        choose_blocks(choice, problem, device, most);
+    } else { /* a row in one split is not worth an idle device */
+        dllm__split_sampler(choice, problem->rows_max, problem->valid_vocab, problem->hidden_type,
+                            device);
+    }
     choice->finishes = choice->splits <= most;
-    if (choice->finishes) widen(choice, problem, device);
+    if (choice->finishes) return;
+    choice->tile_vocab = STEP; /* what stores states */
+    choice->stages = PACKETS;
 }
 
 static void finishing_spec(dllm_kernel_spec *out, const dllm_problem *problem,

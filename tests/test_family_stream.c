@@ -87,8 +87,8 @@ START_TEST(hopper_finishes_rows_in_one_launch)
     static const struct {
         int64_t rows;
         unsigned threads, cluster;
-    } ways[] = {{1, 512, 8},   {16, 512, 8},  {64, 256, 8},   {128, 128, 8},
-                {256, 128, 4}, {512, 128, 2}, {16384, 128, 0}};
+    } ways[] = {{1, 512, 8},   {16, 512, 8},   {64, 512, 2},   {128, 512, 0},  {256, 512, 0},
+                {512, 256, 0}, {1024, 256, 0}, {2048, 128, 0}, {16384, 128, 0}};
     const int64_t blocks = ways[_i].cluster ? ways[_i].cluster : 1;
     make_plan("sm_90a", ways[_i].rows, PLAIN);
     run(ways[_i].rows);
@@ -125,9 +125,9 @@ START_TEST(fewer_rows_change_no_share_of_a_row)
     memset(&seen, 0, sizeof seen);
     run(17);
     ck_assert_int_eq(seen.sampler.split_columns, columns);
-    ck_assert_uint_eq(seen.launches[0].block[0], 256);
-    ck_assert_uint_eq(seen.launches[0].cluster, 8);
-    ck_assert_uint_eq(seen.launches[0].grid[0], 136);
+    ck_assert_uint_eq(seen.launches[0].block[0], 512);
+    ck_assert_uint_eq(seen.launches[0].cluster, 2);
+    ck_assert_uint_eq(seen.launches[0].grid[0], 34);
 }
 END_TEST
 
@@ -198,7 +198,7 @@ int main(void)
 {
     Suite *suite = suite_create("family_stream");
     TCase *group = tcase_create("stream");
-    tcase_add_loop_test(group, hopper_finishes_rows_in_one_launch, 0, 7);
+    tcase_add_loop_test(group, hopper_finishes_rows_in_one_launch, 0, 9);
     tcase_add_test(group, outputs_that_were_not_asked_for_are_not_pointed_at);
     tcase_add_test(group, fewer_rows_change_no_share_of_a_row);
     tcase_add_test(group, without_clusters_several_splits_take_two_launches);
