@@ -347,8 +347,8 @@ typedef struct dllm_plan dllm_plan;
 /** Releases a plan; takes NULL. Work launched with it must have finished. */
 DLLM_API void dllm_plan_destroy(dllm_plan *plan);
 
-/** Bytes of workspace a run of up to rows_max rows needs, slack for alignment included; 0 for NULL.
- */
+/** Bytes of workspace a run of up to rows_max rows needs, slack for alignment included; 0 for NULL and
+ * where none is needed: then `workspace` may be NULL. */
 DLLM_API size_t dllm_plan_workspace_bytes(const dllm_plan *plan);
 
 /** Bytes of the state of one row that a plan writes or merges, its candidates included; 0 without
