@@ -18,7 +18,8 @@ enum {
     COLUMNS_A_THREAD = STEP / DLLM_SAMPLER_THREADS,
     PACKETS = 4, /* the kernel's own number */
     WIDEST = 4 * STEP,
-    CLUSTER_BLOCKS_MAX = 8 /* that every device with clusters takes */
+    CLUSTER_BLOCKS_MAX = 8,     /* that every device with clusters takes */
+    SHARE_BYTES_MAX = 256 << 10 /* that a block reads while others idle */
 };
 
 static int64_t ceil_div(int64_t a, int64_t b)
@@ -79,24 +80,30 @@ static const struct {
     bool plain; /* for plain outputs alone: others are worth fewer kernels */
 } widths[] = {{2, 4 * STEP, 4, false}, {8, 2 * STEP, 2, true}, {INT64_MAX, STEP, PACKETS, false}};
 
-/* A block a row or, while multiprocessors would be left idle, a cluster. */
-static void choose_blocks(dllm_choice *choice, const dllm_problem *problem,
+/* A block a row or, while multiprocessors would be left idle, a cluster. False where a row is too long for
+   that: more splits, and combine behind them, take less time. */
+static bool choose_blocks(dllm_choice *choice, const dllm_problem *problem,
                           const dllm_device *device, int splits_most)
 {
-    const int64_t rows = problem->rows_max < 1 ? 1 : problem->rows_max;
-    const int64_t needed = ceil_div(problem->valid_vocab, DLLM_SAMPLER_COLUMNS_MAX);
+    const int64_t rows = larger(problem->rows_max, 1);
+    const int64_t least = ceil_div(problem->valid_vocab, DLLM_SAMPLER_COLUMNS_MAX);
     const int64_t useful = ceil_div(problem->valid_vocab, widths[0].tile_vocab);
-    const int64_t idle = smaller(device->multiprocessors / rows, splits_most);
-    const int64_t wanted = larger(needed, larger(1, smaller(idle, useful)));
-    const int64_t columns = ceil_div(ceil_div(problem->valid_vocab, wanted), STEP) * STEP;
+    const int64_t idle = device->multiprocessors / rows;
+    const int64_t splits = larger(least, larger(1, smaller(idle, smaller(useful, splits_most))));
+    const int64_t columns = ceil_div(ceil_div(problem->valid_vocab, splits), STEP) * STEP;
+    const bool fills = rows * splits >= device->multiprocessors;
+    if (splits > splits_most ||
+        (!fills && columns * dllm__type_bytes(problem->hidden_type) > SHARE_BYTES_MAX))
+        return false;
     choice->split_columns = (int)columns;
-    choice->splits = (int)ceil_div(problem->valid_vocab, columns);
+    choice->splits = (int)larger(1, ceil_div(problem->valid_vocab, columns));
     const int64_t blocks = ceil_div(rows * choice->splits, device->multiprocessors);
     int i = 0;
     while (blocks > widths[i].blocks || (widths[i].plain && !is_plain(problem)))
         i++;
     choice->tile_vocab = widths[i].tile_vocab;
     choice->stages = widths[i].stages;
+    return true;
 }
 
 static void propose(const dllm_problem *problem, const dllm_device *device, dllm_choice *choice)
@@ -105,16 +112,11 @@ static void propose(const dllm_problem *problem, const dllm_device *device, dllm
     choice->tile_rows = 1;
     choice->tile_vocab = STEP;
     choice->stages = PACKETS;
-    if (most > 1) {
-        choose_blocks(choice, problem, device, most);
-    } else { /* a row in one split is not worth an idle device */
-        dllm__split_sampler(choice, problem->rows_max, problem->valid_vocab, problem->hidden_type,
-                            device);
-    }
+    choice->finishes = 1;
+    if (most > 1 && choose_blocks(choice, problem, device, most)) return;
+    dllm__split_sampler(choice, problem->rows_max, problem->valid_vocab, problem->hidden_type,
+                        device);
     choice->finishes = choice->splits <= most;
-    if (choice->finishes) return;
-    choice->tile_vocab = STEP; /* what stores states */
-    choice->stages = PACKETS;
 }
 
 static void finishing_spec(dllm_kernel_spec *out, const dllm_problem *problem,

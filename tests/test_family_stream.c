@@ -45,7 +45,7 @@ static void load_kernels(dllm_plan_entry *entry)
 }
 
 /* By the rule of thumb; a kernel is its name and nothing else. */
-static void make_plan(const char *arch, int64_t rows_max, uint32_t outputs)
+static void make_plan_of(const char *arch, int64_t vocab, int64_t rows_max, uint32_t outputs)
 {
     dllm_sampler_options options = DLLM_SAMPLER_OPTIONS_INIT;
     dllm_plan_entry *entry = &plan.entries[0];
@@ -54,7 +54,7 @@ static void make_plan(const char *arch, int64_t rows_max, uint32_t outputs)
     fake_driver_on_launch(note_launch, NULL);
     memset(&seen, 0, sizeof seen);
     ck_assert_int_eq(dllm__device_typical(&context.device, arch), DLLM_OK);
-    options.vocab = VOCAB;
+    options.vocab = vocab;
     options.rows_max = rows_max;
     options.logits_type = DLLM_BF16;
     options.outputs = outputs;
@@ -66,6 +66,11 @@ static void make_plan(const char *arch, int64_t rows_max, uint32_t outputs)
         dllm__propose(&entry->choice, &dllm__family_stream, &plan.problem, &context.device),
         DLLM_OK);
     load_kernels(entry);
+}
+
+static void make_plan(const char *arch, int64_t rows_max, uint32_t outputs)
+{
+    make_plan_of(arch, VOCAB, rows_max, outputs);
 }
 
 static void run(int64_t rows)
@@ -161,6 +166,25 @@ START_TEST(without_clusters_one_split_is_finished)
 }
 END_TEST
 
+/* Few rows of a vocabulary that eight blocks would read for long; many rows fill the device anyway. */
+START_TEST(long_rows_take_two_launches)
+{
+    static const struct {
+        int64_t vocab, rows;
+        int finishes;
+    } ways[] = {{1 << 20, 1, 1},
+                {(1 << 20) + 1025 * 8, 1, 0},
+                {1 << 23, 1, 0},
+                {1 << 20, 132, 1},
+                {(1 << 23) + 1, 132, 0}};
+    make_plan_of("sm_90a", ways[_i].vocab, ways[_i].rows, PLAIN);
+    const dllm_choice *choice = &plan.entries[0].choice;
+    ck_assert_int_eq(choice->finishes, ways[_i].finishes);
+    if (!choice->finishes) ck_assert_int_ge(choice->splits * ways[_i].rows, 132 * 4);
+    ck_assert_int_eq(dllm__check_choice(choice, &plan.problem, &context.device), DLLM_OK);
+}
+END_TEST
+
 START_TEST(lists_of_candidates_take_two_launches)
 {
     make_plan("sm_90a", 4, PLAIN | DLLM_OUT_CANDIDATES);
@@ -203,6 +227,7 @@ int main(void)
     tcase_add_test(group, fewer_rows_change_no_share_of_a_row);
     tcase_add_test(group, without_clusters_several_splits_take_two_launches);
     tcase_add_test(group, without_clusters_one_split_is_finished);
+    tcase_add_loop_test(group, long_rows_take_two_launches, 0, 5);
     tcase_add_test(group, lists_of_candidates_take_two_launches);
     tcase_add_test(group, only_finishing_blocks_are_wide);
     tcase_add_test(group, the_widest_blocks_are_for_plain_outputs);
