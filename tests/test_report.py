@@ -42,8 +42,14 @@ class Tables(unittest.TestCase):
         text = report.head_table([result("cublas"), result("naive"), result("cublas", rows=512)])
         self.assertIn("| 512 | 0.250 | – |", text)
 
+    def test_of_joined_runs_the_first_ones_baseline_is_shown(self):
+        text = report.head_table([result("cublas", ms=0.3), result("sm90", ms=0.24, ratio=0.8),
+                                  result("cublas", ms=0.2), result("mma", ms=0.22, ratio=1.1)])
+        self.assertIn("| 1 | 0.300 | 0.240 (0.80×) | 0.220 (1.10×) |", text)
+
     def test_library_is_compared_with_the_compiled_torch(self):
-        text = report.head_table([result("torch.compile", ms=0.3), result("dllm", ms=0.24)])
+        text = report.head_table([result("torch.compile", ms=0.3, ratio=1.2),
+                                  result("dllm", ms=0.25, ratio=0.96)])
         self.assertIn("`dllm` of `torch.compile`", text)
         self.assertIn("0.80× |", text)
 

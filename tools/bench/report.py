@@ -76,9 +76,9 @@ def shape_of(result):
 
 
 def head_table(results):
-    """One shape: takers across, rows down."""
+    """One shape: takers across, rows down. Where runs were joined the baseline shown is the first one's."""
     takers = in_order(r["what"] for r in results)
-    cells = {(r["rows"], r["what"]): r for r in results}
+    cells = {(r["rows"], r["what"]): r for r in reversed(results)}
     header = ["R"] + [title(what) for what in takers]
     rows = []
     compared = COMPILED in takers and OURS in takers
@@ -86,7 +86,7 @@ def head_table(results):
         row = [f"{n:,}"] + [head_cell(cells, n, what) for what in takers]
         if compared:
             both = [cells.get((n, what)) for what in (OURS, COMPILED)]
-            row.append(f"{both[0]['ms'] / both[1]['ms']:.2f}×" if all(both) else "–")
+            row.append(f"{both[0]['ratio'] / both[1]['ratio']:.2f}×" if all(both) else "–")
         rows.append(row)
     if compared:
         header.append(f"`{OURS}` of `{COMPILED}`")
