@@ -92,6 +92,8 @@ has out 'named by *DLLM_CACHE_DIR'
 has out '^verdict'
 check 'doctor --json' 0 "$tune" doctor --json
 is_json
+check 'doctor with an odd limit' 0 env DLLM_CACHE_MAX=bogus "$tune" doctor
+has out 'DLLM_CACHE_MAX is not a size'
 check 'doctor without a compiler' 0 env DLLM_NVRTC=/no/such.so "$tune" doctor
 has out '/no/such.so'
 [ -e "$DLLM_CACHE_DIR" ] && complain 'doctor made a cache folder'

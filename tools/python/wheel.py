@@ -61,6 +61,9 @@ def main(arguments):
         print(__doc__)
         return 0 if arguments == ["--help"] else 1
     build, folder = map(pathlib.Path, arguments)
+    if not (build / "libdllm.so.0").exists():
+        print(f"wheel.py: no libdllm.so.0 in {build}: build the library there first", file=sys.stderr)
+        return 1
     name, number = "dllm_kernels", version(PACKAGE.parents[2])
     tag = f"py3-none-linux_{platform.machine()}"
     path = folder / f"{name}-{number}-{tag}.whl"

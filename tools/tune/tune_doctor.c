@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "cache_layers.h"
+#include "cache_trim.h"
 #include "compiler.h"
 #include "cublas.h"
 #include "device.h"
@@ -270,6 +271,11 @@ static void look_at_variables(findings *found)
         const char *value = getenv(names[i]);
         (void)json_object_set_new(section, names[i], value ? tune_json_text(value) : json_null());
     }
+    const char *limit = getenv("DLLM_CACHE_MAX");
+    uint64_t bytes;
+    if (limit && !dllm__parse_bytes(&bytes, limit))
+        add_text(section, "problem",
+                 "DLLM_CACHE_MAX is not a size such as 500M or 2G: 2G is taken");
     add_section(found, "variables", section);
 }
 

@@ -23,7 +23,12 @@ import sys
 import time
 from contextlib import contextmanager
 
-import torch
+try:
+    import torch
+except ImportError:
+    sys.exit("llada.py: needs torch 2.4 or later: pip install torch")
+if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 4):
+    sys.exit(f"llada.py: needs torch 2.4 or later, this is {torch.__version__}")
 from dllm_kernels import fused_head
 from torch import nn
 
