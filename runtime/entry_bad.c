@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { BAD_ENTRIES_MAX = 16 };
+enum { BAD_ENTRIES_MAX = 16, NAMES_MAX = 16 };
 
 static bool is_before(const struct timespec *a, const struct timespec *b)
 {
@@ -50,11 +50,26 @@ static int find_oldest(char oldest[NAME_MAX + 1], const dllm_cache_folder *bad)
 }
 
 /* A file gives way to a file of its name, and here to a folder too. */
+static bool move_as(const dllm_cache_folder *from, const char *name, const dllm_cache_folder *bad,
+                    const char *as)
+{
+    return renameat(from->fd, name, bad->fd, as) == 0 ||
+           (errno == ENOTDIR && unlinkat(bad->fd, as, 0) == 0 &&
+            renameat(from->fd, name, bad->fd, as) == 0);
+}
+
+/* A folder with something in it gives way to nothing: what comes after it is NAME.1, NAME.2 ... */
 static bool move(const dllm_cache_folder *from, const char *name, const dllm_cache_folder *bad)
 {
-    return renameat(from->fd, name, bad->fd, name) == 0 ||
-           (errno == ENOTDIR && unlinkat(bad->fd, name, 0) == 0 &&
-            renameat(from->fd, name, bad->fd, name) == 0);
+    char as[NAME_MAX + 1];
+    bool moved = move_as(from, name, bad, name);
+    for (int i = 1; i < NAMES_MAX && !moved; i++) {
+        const bool is_taken = errno == ENOTEMPTY || errno == EEXIST || errno == EISDIR;
+        const int length = is_taken ? snprintf(as, sizeof as, "%s.%d", name, i) : -1;
+        if (length < 0 || (size_t)length >= sizeof as) return false;
+        moved = move_as(from, name, bad, as);
+    }
+    return moved;
 }
 
 static bool keep(const dllm_cache_dir *dir, const dllm_cache_folder *from, const char *name)

@@ -294,6 +294,14 @@ has out "^BAD $entry: it is a folder"
 check 'prebuild beside a folder' 0 $prebuild
 last_line "$number kernels, 1 compiled, $((number - 1)) already cached"
 [ -e "$DLLM_CACHE_DIR/v1/bad/$(basename "$entry")/file" ] || complain 'the folder was not moved aside'
+rm "$entry"
+mkdir "$entry"
+echo 'not a kernel' >"$entry/file"
+check 'verify --repair of a second folder' 0 "$tune" verify --repair
+has out "^MOVED $entry: it is a folder"
+[ -e "$DLLM_CACHE_DIR/v1/bad/$(basename "$entry").1/file" ] || complain 'the second folder was not moved aside'
+check 'prebuild after it' 0 $prebuild
+last_line "$number kernels, 1 compiled, $((number - 1)) already cached"
 
 # ---- folders in it that are not used
 folder=$(dirname "$entry")

@@ -90,22 +90,45 @@ START_TEST(a_file_of_its_name_gives_way)
 }
 END_TEST
 
-/* The second of a name has no place in v1/bad: it stays, and nothing is lost. */
-START_TEST(another_of_its_name_stays)
+/* Sixteen of a name have a place in v1/bad; the next stays, and nothing is lost. */
+START_TEST(others_of_its_name_move_under_another)
+{
+    enum { PLACES = 16 };
+    char path[FIXTURE_PATH_BYTES], bad[2 * FIXTURE_PATH_BYTES];
+    char why[DLLM_WHY_BYTES] = "";
+    const dllm_kernel_key key = fixture_key(1);
+    publish(&key);
+    fixture_entry_path(path, &cache, &key, build);
+    for (int i = 0; i < PLACES; i++) {
+        plant(path, true);
+        ck_assert(!finds(&key));
+        ck_assert_int_eq(fixture_count(&cache, "v1/bad"), i + 1);
+    }
+    (void)snprintf(bad, sizeof bad, "%s/v1/bad%s.15/file", cache.folder, strrchr(path, '/'));
+    ck_assert_int_eq(access(bad, F_OK), 0);
+    plant(path, true);
+    ck_assert(!finds(&key));
+    ck_assert_uint_eq(dllm__entry_store_quarantined(store), PLACES);
+    ck_assert(!dllm__entry_store_publish(store, &key, build, (const unsigned char *)cubin,
+                                         sizeof cubin, why));
+    ck_assert_ptr_nonnull(strstr(why, "rename of "));
+    ck_assert_int_eq(fixture_count(&cache, "v1/bad"), PLACES);
+}
+END_TEST
+
+/* So is a file that comes after a folder. */
+START_TEST(a_file_after_a_folder_is_kept)
 {
     char path[FIXTURE_PATH_BYTES];
-    char why[DLLM_WHY_BYTES] = "";
     const dllm_kernel_key key = fixture_key(1);
     publish(&key);
     fixture_entry_path(path, &cache, &key, build);
     plant(path, true);
     ck_assert(!finds(&key));
-    plant(path, true);
+    publish(&key);
+    ck_assert_int_eq(truncate(path, 50), 0);
     ck_assert(!finds(&key));
-    ck_assert(!dllm__entry_store_publish(store, &key, build, (const unsigned char *)cubin,
-                                         sizeof cubin, why));
-    ck_assert_ptr_nonnull(strstr(why, "rename of "));
-    ck_assert_int_eq(fixture_count(&cache, "v1/bad"), 1);
+    ck_assert_int_eq(fixture_count(&cache, "v1/bad"), 2);
 }
 END_TEST
 
@@ -158,7 +181,8 @@ int main(void)
     tcase_add_checked_fixture(folder, start, end);
     tcase_add_loop_test(folder, a_lookup_moves_it_aside, 0, 2);
     tcase_add_test(folder, a_file_of_its_name_gives_way);
-    tcase_add_test(folder, another_of_its_name_stays);
+    tcase_add_test(folder, others_of_its_name_move_under_another);
+    tcase_add_test(folder, a_file_after_a_folder_is_kept);
     tcase_add_test(folder, files_beside_it_still_give_way);
     tcase_add_test(folder, a_tuned_choice_takes_its_place);
     suite_add_tcase(suite, folder);
