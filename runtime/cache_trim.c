@@ -1,6 +1,8 @@
 /* cache_trim.c - entries listed by age, removed from the oldest on; whole folders emptied */
 #include "cache_trim.h"
 
+#include "entry_publish.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -39,10 +41,8 @@ uint64_t dllm__cache_limit(void)
 bool dllm__cache_is_tagged(const dllm_cache_dir *dir)
 {
     dllm_cache_folder top;
-    struct stat status;
     if (!dir->usable || !dllm__cache_folder_open(&top, dir, "v1", false)) return false;
-    const bool tagged = fstatat(top.fd, "CACHEDIR.TAG", &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                        S_ISREG(status.st_mode);
+    const bool tagged = dllm__tag_is_there(&top);
     dllm__cache_folder_close(&top);
     return tagged;
 }

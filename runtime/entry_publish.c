@@ -140,12 +140,17 @@ static bool open_folder(dllm_cache_folder *folder, const dllm_cache_dir *dir, co
     return false;
 }
 
+bool dllm__tag_is_there(const dllm_cache_folder *top)
+{
+    struct stat status;
+    return fstatat(top->fd, tag_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode);
+}
+
 static bool publish_tag(const dllm_cache_dir *dir, const publication *entry)
 {
     dllm_cache_folder top;
-    struct stat status;
     if (!open_folder(&top, dir, "v1", entry->why)) return false;
-    bool there = fstatat(top.fd, tag_name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+    bool there = dllm__tag_is_there(&top);
     if (!there) {
         const publication tag = {
             .calls = entry->calls,

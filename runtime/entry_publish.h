@@ -35,6 +35,9 @@ bool dllm__entry_publish(const dllm_cache_dir *dir, const dllm_file_calls *calls
 bool dllm__text_publish(const dllm_cache_dir *dir, const dllm_file_calls *calls, const char *below,
                         const char *name, const char *text, char *why);
 
+/** True if the open folder v1 holds CACHEDIR.TAG, as a regular file: what else has the name is none. */
+bool dllm__tag_is_there(const dllm_cache_folder *top);
+
 /** Removes what processes that died left in v1/tmp and v1/lock: files older than an hour. */
 void dllm__entry_sweep(const dllm_cache_dir *dir);
 

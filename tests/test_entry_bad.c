@@ -1,7 +1,8 @@
-/* test_entry_bad.c - a folder in place of an entry or a tuned choice: it makes way */
+/* test_entry_bad.c - a folder in place of an entry, a tuned choice or the tag: it makes way */
 #include "check_suite.h"
 
 #include "cache_fixture.h"
+#include "cache_trim.h"
 #include "entry_publish.h"
 #include "entry_store.h"
 #include "plan_file.h"
@@ -174,6 +175,21 @@ START_TEST(a_tuned_choice_takes_its_place)
 }
 END_TEST
 
+/* What stands in the tag's place is no tag: without one the folder is no cache to trim. */
+START_TEST(the_tag_takes_its_place)
+{
+    char path[FIXTURE_PATH_BYTES];
+    const dllm_kernel_key key = fixture_key(1);
+    publish(&key);
+    fixture_path(path, &cache, "v1/CACHEDIR.TAG");
+    plant(path, _i);
+    ck_assert(!dllm__cache_is_tagged(&cache.dir));
+    publish(&key);
+    ck_assert(dllm__cache_is_tagged(&cache.dir));
+    ck_assert_int_eq(fixture_count(&cache, "v1/bad"), _i);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("entry_bad");
@@ -185,6 +201,7 @@ int main(void)
     tcase_add_test(folder, a_file_after_a_folder_is_kept);
     tcase_add_test(folder, files_beside_it_still_give_way);
     tcase_add_test(folder, a_tuned_choice_takes_its_place);
+    tcase_add_loop_test(folder, the_tag_takes_its_place, 0, 2);
     suite_add_tcase(suite, folder);
     return check_suite_run(suite);
 }
