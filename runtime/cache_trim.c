@@ -165,35 +165,56 @@ static int is_entry(const struct dirent *entry)
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
+static void note_left(dllm_trim_report *out, const char *below, const char *name, const char *why)
+{
+    if (out->left[0]) return;
+    (void)snprintf(out->left, sizeof out->left, "%s%s%s", below, *name ? "/" : "", name);
+    (void)snprintf(out->left_why, sizeof out->left_why, "%s", why);
+}
+
 /* A folder where none belongs stays, and is counted. */
-static void remove_file(dllm_trim_report *out, const dllm_cache_folder *folder, const char *name,
-                        bool dry_run)
+static void remove_file(dllm_trim_report *out, const dllm_cache_folder *folder, const char *below,
+                        const char *name, bool dry_run)
 {
     struct stat status;
     if (fstatat(folder->fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
     out->entries++;
-    if (S_ISDIR(status.st_mode)) return;
+    if (S_ISDIR(status.st_mode)) {
+        note_left(out, below, name, strerror(EISDIR));
+        return;
+    }
     const bool removed = dry_run || unlinkat(folder->fd, name, 0) == 0;
+    if (!removed) note_left(out, below, name, strerror(errno));
     out->bytes += (uint64_t)status.st_size;
     out->removed += removed;
     out->removed_bytes += removed ? (uint64_t)status.st_size : 0;
 }
 
-/* False if there is no such folder. */
-static bool empty_folder(dllm_trim_report *out, const dllm_cache_dir *dir, const char *below,
+/* One that is there and may not be used stays, with what is in it; so does a file of that name. */
+static bool open_or_note(dllm_cache_folder *folder, dllm_trim_report *out,
+                         const dllm_cache_dir *dir, const char *below)
+{
+    if (dllm__cache_folder_open(folder, dir, below, false)) return true;
+    if (folder->why[0]) {
+        out->entries++;
+        note_left(out, below, "", folder->why);
+    }
+    return false;
+}
+
+static void empty_folder(dllm_trim_report *out, const dllm_cache_dir *dir, const char *below,
                          bool dry_run)
 {
     dllm_cache_folder folder;
     struct dirent **names = NULL;
-    if (!dllm__cache_folder_open(&folder, dir, below, false)) return false;
-    const int count = scandirat(folder.fd, ".", &names, is_entry, NULL);
+    if (!open_or_note(&folder, out, dir, below)) return;
+    const int count = scandirat(folder.fd, ".", &names, is_entry, alphasort);
     for (int i = 0; i < count; i++) {
-        remove_file(out, &folder, names[i]->d_name, dry_run);
+        remove_file(out, &folder, below, names[i]->d_name, dry_run);
         free(names[i]);
     }
     free(names);
     dllm__cache_folder_close(&folder);
-    return true;
 }
 
 static void empty_folders(dllm_trim_report *out, const dllm_cache_dir *dir, const char *below,
@@ -201,13 +222,13 @@ static void empty_folders(dllm_trim_report *out, const dllm_cache_dir *dir, cons
 {
     dllm_cache_folder folder;
     struct dirent **names = NULL;
-    if (!dllm__cache_folder_open(&folder, dir, below, false)) return;
-    const int count = scandirat(folder.fd, ".", &names, is_entry, NULL);
+    if (!open_or_note(&folder, out, dir, below)) return;
+    const int count = scandirat(folder.fd, ".", &names, is_entry, alphasort);
     dllm__cache_folder_close(&folder);
     for (int i = 0; i < count; i++) {
         char inner[NAME_MAX + 16];
         (void)snprintf(inner, sizeof inner, "%s/%s", below, names[i]->d_name);
-        out->entries += !empty_folder(out, dir, inner, dry_run); /* what else is there stays */
+        empty_folder(out, dir, inner, dry_run);
         free(names[i]);
     }
     free(names);
@@ -222,6 +243,6 @@ bool dllm__cache_clear(dllm_trim_report *out, const dllm_cache_dir *dir, bool ke
     if (kernels) empty_folders(out, dir, "v1/k", dry_run);
     if (tuning) empty_folders(out, dir, "v1/t", dry_run);
     for (size_t i = 0; kernels && i < sizeof beside / sizeof beside[0]; i++)
-        (void)empty_folder(out, dir, beside[i], dry_run);
+        empty_folder(out, dir, beside[i], dry_run);
     return true;
 }

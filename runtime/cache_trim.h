@@ -22,10 +22,13 @@ bool dllm__parse_bytes(uint64_t *out, const char *text);
 uint64_t dllm__cache_limit(void);
 
 typedef struct dllm_trim_report {
-    int entries; /* that were there; clear counts what it leaves alone too, a folder in a folder */
+    int entries; /* that were there; clear counts what it leaves alone too, a folder in a folder,
+                    or one that may not be used */
     int removed;
     uint64_t bytes;
     uint64_t removed_bytes;
+    char left[2 * NAME_MAX + 16]; /* clear: the first that stays, below the folder; "": none */
+    char left_why[DLLM_WHY_BYTES];
 } dllm_trim_report;
 
 /** True if the folder holds CACHEDIR.TAG. */

@@ -252,6 +252,7 @@ check 'clear' 0 env DLLM_CACHE_DIR="$work/new" "$tune" clear
 mkdir "$work/new/v1/tmp/folder"
 check 'clear that leaves a folder' 2 env DLLM_CACHE_DIR="$work/new" "$tune" clear
 has out '^0 of 1 files removed'
+one_line "$work/new/v1/tmp/folder stays: Is a directory"
 mkdir "$work/foreign"
 check 'clear what is no cache' 5 env DLLM_CACHE_DIR="$work/foreign" "$tune" clear
 has err 'CACHEDIR.TAG'

@@ -5,6 +5,7 @@
 #include "cache_trim.h"
 #include "entry_store.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,6 +189,7 @@ START_TEST(clearing_counts_what_it_leaves)
     (void)fill();
     ck_assert(dllm__cache_clear(&report, &fixture.dir, true, true, false));
     ck_assert_int_eq(report.removed, report.entries);
+    ck_assert_str_eq(report.left, "");
     fixture_path(path, &fixture, "v1/tmp");
     (void)mkdir(path, 0700);
     fixture_path(path, &fixture, strange[0]);
@@ -199,6 +201,30 @@ START_TEST(clearing_counts_what_it_leaves)
     ck_assert(dllm__cache_clear(&report, &fixture.dir, true, true, false));
     ck_assert_int_eq(report.entries, 2);
     ck_assert_int_eq(report.removed, 0);
+    ck_assert_str_eq(report.left, strange[1]);
+    ck_assert_str_eq(report.left_why, "notes: Not a directory");
+    ck_assert(dllm__cache_clear(&report, &fixture.dir, false, true, false));
+    ck_assert_str_eq(report.left, "");
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert(dllm__cache_clear(&report, &fixture.dir, true, true, false));
+    ck_assert_str_eq(report.left, strange[0]);
+    ck_assert_str_eq(report.left_why, strerror(EISDIR));
+}
+END_TEST
+
+/* What is in a folder that may not be used is not removed, and not passed over in silence. */
+START_TEST(clearing_names_a_folder_that_it_leaves)
+{
+    char path[FIXTURE_PATH_BYTES];
+    dllm_trim_report report;
+    (void)fill();
+    fixture_path(path, &fixture, "v1/k");
+    ck_assert_int_eq(chmod(path, 0777), 0);
+    ck_assert(dllm__cache_clear(&report, &fixture.dir, true, false, false));
+    ck_assert_int_eq(report.entries, 1);
+    ck_assert_str_eq(report.left, "v1/k");
+    ck_assert_str_eq(report.left_why, "k: the world may write it");
+    ck_assert(is_there(0));
 }
 END_TEST
 
@@ -231,6 +257,7 @@ int main(void)
     tcase_add_test(trim, a_folder_without_tag_is_no_cache);
     tcase_add_test(trim, clearing_takes_what_it_is_told);
     tcase_add_test(trim, clearing_counts_what_it_leaves);
+    tcase_add_test(trim, clearing_names_a_folder_that_it_leaves);
     tcase_add_test(trim, sizes_are_read_or_refused);
     suite_add_tcase(suite, trim);
     return check_suite_run(suite);

@@ -193,5 +193,6 @@ int tune_clear(const tune_options *options)
                                         both || options->tuning, options->dry_run);
     const int told = report(&counts, done, &dir, options);
     if (told != TUNE_DONE) return told;
-    return counts.removed < counts.entries ? TUNE_SOME_FAILED : TUNE_DONE;
+    if (!counts.left[0]) return TUNE_DONE;
+    return tune_fail(TUNE_SOME_FAILED, "%s/%s stays: %s", dir.path, counts.left, counts.left_why);
 }
