@@ -70,6 +70,16 @@ static const struct {
     {{MODEL, "--top-k", "5", "--temperature", "1"},
      1,
      "--top-k wants a preset that filters, llada does not"},
+    {{MODEL, "--preset", "sdar", "--top-k", "-1"}, 1, "--top-k -1 is not a number from 0"},
+    {{MODEL, "--preset", "sdar", "--top-k", "256"},
+     1,
+     "--top-k 256 is neither below 256, the entries of the longest list, whose end has to show "
+     "what "
+     "ties with the last, nor the vocabulary's 4096\n"},
+    {{MODEL, "--preset", "sdar", "--top-k", "4095"}, 1, "--top-k 4095 is neither below 256"},
+    {{MODEL, "--preset", "sdar", "--top-p", "2"}, 1, "--top-p 2 is not above 0 and at most 1"},
+    {{MODEL, "--preset", "sdar", "--top-p", "0"}, 1, "--top-p 0 is not above 0 and at most 1"},
+    {{MODEL, "--preset", "sdar", "--top-p", "x"}, 1, "--top-p x is not above 0 and at most 1"},
     {{MODEL, "--key", "surest"}, 1, "--key surest is none of those"},
     {{MODEL, "--edit-threshold", "0.5"},
      1,
@@ -162,6 +172,54 @@ START_TEST(report_is_the_last_line)
     ck_assert_msg(strncmp(end.err, begin, strlen(begin)) == 0, "%s", end.err);
     ck_assert_ptr_nonnull(strstr(end.err, "where logits take 128.0 KiB\n"));
     ck_assert_int_eq(strncmp(end.out, "It is", 5), 0);
+}
+END_TEST
+
+/* Nearly flat rows: what a filter keeps of them is as many as it is asked for. */
+static void run_flat(generate_end *out, const char *option, const char *value)
+{
+    const char *const arguments[] = {
+        MODEL, "--gen-length", "16", "--preset", "sdar", "--temperature", "8", option, value, NULL};
+    generate_run(out, arguments);
+    ck_assert_msg(out->code == 0, "%s %s: %s", option, value, out->err);
+}
+
+static const char cut[] = " rows the filter keeps more tokens than its list has, the 256 likeliest";
+
+START_TEST(the_list_is_as_long_as_top_k_needs)
+{
+    static const char *const ks[] = {"64", "128", "255"};
+    static generate_end before;
+    for (size_t i = 0; i < sizeof ks / sizeof ks[0]; i++) {
+        run_flat(&end, "--top-k", ks[i]);
+        ck_assert_ptr_null(strstr(end.err, cut));
+        ck_assert_msg(strcmp(end.out, before.out) != 0, "--top-k %s as the one before", ks[i]);
+        before = end;
+    }
+}
+END_TEST
+
+/* 0, the vocabulary and more; no list is made, and none ends. */
+START_TEST(a_filter_that_keeps_all_is_off)
+{
+    static const char *const all[][2] = {
+        {"--top-k", "0"}, {"--top-k", "4096"}, {"--top-k", "2147483647"}, {"--top-p", "1"}};
+    static generate_end plain;
+    run_flat(&plain, NULL, NULL);
+    run_flat(&end, all[_i][0], all[_i][1]);
+    ck_assert_str_eq(end.out, plain.out);
+    ck_assert_ptr_null(strstr(end.err, cut));
+}
+END_TEST
+
+START_TEST(a_nucleus_wider_than_its_list_is_told)
+{
+    run_flat(&end, "--top-p", "0.95");
+    ck_assert_msg(strncmp(end.err, "dllm-generate: in ", 18) == 0, "%s", end.err);
+    ck_assert_ptr_nonnull(strstr(end.err, cut));
+    ck_assert_ptr_nonnull(strstr(end.err, " steps, ")); /* the report, behind it */
+    run_flat(&end, "--top-p", "0.001");
+    ck_assert_ptr_null(strstr(end.err, cut));
 }
 END_TEST
 
@@ -325,6 +383,9 @@ int main(int count, char **arguments)
     tcase_add_loop_test(command, refuses_with_reason, 0, (int)(sizeof refused / sizeof refused[0]));
     tcase_add_test(command, help_has_a_line_for_every_option);
     tcase_add_test(command, report_is_the_last_line);
+    tcase_add_test(command, the_list_is_as_long_as_top_k_needs);
+    tcase_add_loop_test(command, a_filter_that_keeps_all_is_off, 0, 4);
+    tcase_add_test(command, a_nucleus_wider_than_its_list_is_told);
     tcase_add_loop_test(command, guidance_changes_the_text, 0, 3);
     tcase_add_loop_test(command, every_preset_ends, 0, PRESETS);
     tcase_add_test(command, trace_has_a_line_for_every_change);

@@ -7,8 +7,6 @@ import collections
 
 import numpy as np
 
-CANDIDATES = 64  # of a row, kept for filters (docs/decode.md 2.9); dllm-generate's K
-
 Outcome = collections.namedtuple("Outcome", "token confidence margin entropy error")
 Outcome.__doc__ = """What a row says. error: of the three numbers, if logits have that of Doubt."""
 
@@ -45,8 +43,13 @@ def best_places(score, doubt):
     return [best] + [int(i) for i in near if i != best]
 
 
+def candidates(top_k):
+    """Of a row, kept for filters (docs/decode.md 2.9): dllm-generate's K, the k-th not its last."""
+    return next(k for k in (64, 128, 256) if 0 < top_k < k or k == 256)
+
+
 def kept_counts(y, rule, doubt):
-    """How many of the CANDIDATES best a filter keeps of a sorted row; then others in doubt."""
+    """How many of the best candidates a filter keeps of a sorted row; then others in doubt."""
     p = softmax(y)
     top_k, top_p = rule["top_k"], rule["top_p"]
 
@@ -62,7 +65,7 @@ def kept_counts(y, rule, doubt):
         return int(np.count_nonzero(before <= bound)) if top_p < 1 else count
 
     def count(bound):
-        whole = min(CANDIDATES, y.size)
+        whole = min(candidates(top_k), y.size)
         if rule["filter_order"] == "p_then_k":
             return max(1, keep_k(keep_p(whole, 1.0, bound)))
         first = keep_k(whole)

@@ -312,6 +312,7 @@ static dllm_status begin(dllm_decoder *decoder, const int32_t *ids, dllm_message
 dllm_status dllm_decoder_run(dllm_decoder *decoder, int32_t *ids, dllm_message *message)
 {
     dllm_batch_status batch = {.struct_size = sizeof batch};
+    dllm_sequence_status sequence;
     const char *reason = decoder->message.text;
     decoder->message.text[0] = '\0';
     decoder->begun_ms = 0;
@@ -319,10 +320,11 @@ dllm_status dllm_decoder_run(dllm_decoder *decoder, int32_t *ids, dllm_message *
     if (status != DLLM_OK) return status;
     status = dllm_decode_run(decoder->decode, NULL);
     if (status != DLLM_OK) return refuse(message, status, reason[0] ? reason : dllm_last_error());
-    status = dllm_decode_read(decoder->decode, &batch, NULL, 0);
+    status = dllm_decode_read(decoder->decode, &batch, &sequence, 1);
     if (status != DLLM_OK) return refuse(message, status, dllm_last_error());
     if (decoder->begun_ms > 0) decoder->report.ms += now_ms() - decoder->begun_ms;
     decoder->report.steps += batch.forwards;
+    decoder->report.uncovered += sequence.uncovered;
     if (!device_read(&decoder->memory, ids, decoder->canvas, (size_t)decoder->length * sizeof *ids))
         return refuse(message, DLLM_DRIVER_FAILED, decoder->memory.message);
     if (decoder->options.show) decoder->options.show(decoder->options.user, ids, decoder->length);

@@ -34,6 +34,7 @@ typedef struct dllm_decoder_report {
     char family[24];
     int64_t steps;
     int64_t rows;
+    int64_t uncovered;      /* of these, whose list of candidates ended before the filter */
     double ms;              /* beside the trunk */
     size_t workspace_bytes; /* temporary memory, but for a trace */
     size_t logits_bytes;    /* what a block's logits take in fp32 */

@@ -85,6 +85,8 @@ static bool read_input(generation *work)
     dllm_sequence *sequence = &options->sequence;
     if (!dllm_model_open(&work->model, options->model, &work->message) || !open_tokenizer(work))
         return false;
+    if (!dllm_generate_options_fit(options, work->model->config.vocab, &work->message))
+        return false;
     const size_t text_bytes = strlen(options->prompt);
     const size_t room = (size_t)(sequence->generate + sequence->block_length);
     work->ids = calloc(text_bytes + room, sizeof *work->ids);
@@ -185,6 +187,13 @@ static void write_report(const generation *work)
 {
     dllm_decoder_report report;
     dllm_decoder_read_report(work->decoder, &report);
+    if (report.uncovered > 0)
+        (void)fprintf(
+            stderr,
+            "dllm-generate: in %jd of %jd rows the filter keeps more tokens than its list "
+            "has, the %d likeliest: these alone took part\n",
+            (intmax_t)report.uncovered, (intmax_t)report.rows,
+            (int)work->options.decode.head.candidates);
     (void)fprintf(stderr,
                   "dllm-generate: %jd steps, %jd rows scored, head (%s) %.1f ms, temporary memory "
                   "%.1f KiB where logits take %.1f KiB\n",

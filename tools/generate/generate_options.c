@@ -11,84 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In two: a compiler need not take a string of more than 4,095 characters. */
-static const char help_begin[] =
-    "usage: dllm-generate --model DIR --prompt TEXT [options]\n"
-    "\n"
-    "Continues a text with a masked-diffusion language model. The trunk runs on the CPU in fp32;\n"
-    "the head and the decode loop are libdllm's.\n"
-    "An option that neither preset nor rule looks at is refused.\n"
-    "On a terminal the text fills in live; in a pipe the finished text is written. The last line\n"
-    "on standard error says what the head took.\n"
-    "\n"
-    "  --model DIR         folder with config.json, model.safetensors (LLaDA layout), vocab.txt\n"
-    "  --prompt TEXT       the text to continue\n"
-    "  --gen-length N      tokens to add (default 64); presets whose blocks lie on a grid from "
-    "the\n"
-    "                      first position (llada2, sdar ...) fill the last block\n"
-    "  --block-length N    tokens of a block, blocks fill from left to right; elsewhere it "
-    "divides\n"
-    "                      gen-length (default: the preset's, else 32, at most gen-length; dream:\n"
-    "                      gen-length)\n"
-    "  --steps N           forwards in all, of a rule that counts them; the number of blocks\n"
-    "                      divides it (default gen-length: one token a step)\n"
-    "  --preset NAME       how to decode (default llada):\n"
-    "                        llada, sglang_low_confidence, llada2, llada21, sglang_joint, sdar,\n"
-    "                        threshold and factor (Fast-dLLM), fast_dllm_v2, dream, "
-    "entropy_bound,\n"
-    "                        hierarchy (dInfer)\n"
-    "  --rule NAME         what a step commits, in place of the preset's rule:\n"
-    "                        top_k          the surest, as many as the schedule says\n"
-    "                        threshold      all above --threshold, and the surest\n"
-    "                        factor         as many as are sure enough together (--factor)\n"
-    "                        dynamic        all above, if they are as many as the schedule says\n"
-    "                        sequential     the leftmost\n"
-    "                        entropy_bound  in order, while their entropies are within --gamma\n"
-    "                        hierarchy      the surest of each run of masks, and all above\n"
-    "  --key NAME          what makes a position sure, in place of the preset's key or the "
-    "rule's:\n"
-    "                      confidence, margin, neg_entropy, entropy (the least certain first), "
-    "random\n"
-    "  --threshold X       confidence to exceed (default: the preset's; a --rule that looks at it\n"
-    "                      wants it where the preset has none; so with the next two)\n"
-    "  --low-threshold X   what the surest of a run has to exceed, of the rule hierarchy\n"
-    "  --factor X          of the rule factor\n"
-    "  --gamma X           of the rule entropy_bound, in nats\n"
-    "  --order-temperature X  above 0: keys are divided by it and get noise (Dream's alg_temp)\n"
-    "  --edit-threshold X  confidence that a token has to exceed to replace another, in presets "
-    "that\n"
-    "                      edit (llada21, sglang_joint); so the next\n"
-    "  --max-post-steps N  forwards of a block without masks\n"
-    "  --penalty X         taken off the logit of the id one position before (sglang_joint)\n"
-    "  --shifted           read a position from the hidden row before it, as models of Dream's "
-    "kind\n";
-
-static const char help_end[] =
-    "  --temperature T     of the draw; 0 takes the likeliest token (default: the preset's)\n"
-    "  --seed N            of the draw (default 0)\n"
-    "  --top-k N           draw among the N likeliest, in presets that filter\n"
-    "  --top-p X           draw among the likeliest that hold X together\n"
-    "  --cfg-scale S       guidance: take logits S times as far away from those under a masked\n"
-    "                      prompt; two forwards a step (default 0: none)\n"
-    "  --cfg-round TYPE    fp32, or bf16: guidance rounds as in published runs (default fp32)\n"
-    "  --eos RULE          when the model's end of sequence ends the text: never, gap_closed,\n"
-    "                      after_block, fill or step (default: the preset's)\n"
-    "  --trace FILE        write every change, a JSON object a line: step, position, old and new\n"
-    "                      id, key; and every step: rows read, committed, masks left, gap\n"
-    "  --device WHERE      where the head runs: cpu, cuda or cuda:N (default cpu)\n"
-    "  --family NAME       kernel family of the head (default: the library chooses)\n"
-    "  --threads N         threads on the CPU (default: every processor of this process)\n"
-    "  --ids               also write the token ids, on a line after the text\n"
-    "  --help              this text\n"
-    "\n"
-    "exit: 0 done, 1 usage or a model that cannot be read, 2 failed while running,\n"
-    "      3 no such device\n";
-
-bool dllm_generate_help(FILE *to)
-{
-    return fputs(help_begin, to) >= 0 && fputs(help_end, to) >= 0;
-}
-
 enum { OPTION_MODEL = 1, OPTION_PROMPT, OPTION_GEN, OPTION_BLOCK, OPTION_STEPS };
 enum { OPTION_DEVICE = 16, OPTION_FAMILY, OPTION_THREADS, OPTION_IDS, OPTION_HELP };
 enum { OPTION_PRESET = 32, OPTION_RULE, OPTION_EOS, OPTION_TRACE, OPTION_SEED, OPTION_TOP_K };
@@ -143,7 +65,8 @@ typedef struct request {
     const char *eos;
     const char *cfg_round;
     int64_t gen_length, block_length, steps; /* 0: not said */
-    int64_t seed, top_k, post_steps;
+    int64_t seed, post_steps;
+    int64_t top_k; /* -1: not said */
     bool shifted;
     float numbers[NUMBERS]; /* from OPTION_THRESHOLD on */
 } request;
@@ -189,6 +112,12 @@ static bool read_real(float *out, const char *name, const char *text, dllm_messa
     return DLLM_REFUSE(message, "--%s %s is not a number from 0", name, text);
 }
 
+static bool read_share(float *out, const char *name, const char *text, dllm_message *message)
+{
+    if (read_real(out, name, text, message) && *out > 0 && *out <= 1) return true;
+    return DLLM_REFUSE(message, "--%s %s is not above 0 and at most 1", name, text);
+}
+
 /* Options of how to decode. */
 static bool take_rule(dllm_generate_options *out, request *asked, int option, char *value,
                       dllm_message *message)
@@ -222,7 +151,10 @@ static bool take_rule(dllm_generate_options *out, request *asked, int option, ch
         return parse_number(&asked->seed, value, 0, INT64_MAX) ||
                DLLM_REFUSE(message, "--seed %s is not a number from 0", value);
     case OPTION_TOP_K:
-        return read_number(&asked->top_k, "top-k", value, INT32_MAX, message);
+        return parse_number(&asked->top_k, value, 0, INT32_MAX) ||
+               DLLM_REFUSE(message, "--top-k %s is not a number from 0", value);
+    case OPTION_TOP_P:
+        return read_share(&asked->numbers[NUMBER_OF(option)], "top-p", value, message);
     case OPTION_POST_STEPS:
         return read_number(&asked->post_steps, "max-post-steps", value, INT32_MAX, message);
     default:
@@ -349,7 +281,7 @@ static bool check_preset(const dllm_generate_options *out, const request *asked,
 {
     const dllm_decode_options *decode = &out->decode;
     const use uses[] = {
-        {asked->top_k > 0, decode->tempered, "top-k", "preset", "filters"},
+        {asked->top_k >= 0, decode->tempered, "top-k", "preset", "filters"},
         {is_said(asked, OPTION_TOP_P), decode->tempered, "top-p", "preset", "filters"},
         {is_said(asked, OPTION_EDIT_THRESHOLD), decode->edits, "edit-threshold", "preset", "edits"},
         {asked->post_steps > 0, decode->edits, "max-post-steps", "preset", "edits"},
@@ -390,10 +322,10 @@ static bool check_filter(const dllm_generate_options *out, const request *asked,
                          dllm_message *message)
 {
     const bool is_used = out->decode.draws || out->sequence.filters_greedy;
-    const bool is_asked = asked->top_k > 0 || is_said(asked, OPTION_TOP_P);
+    const bool is_asked = asked->top_k >= 0 || is_said(asked, OPTION_TOP_P);
     if (!is_asked || is_used) return true;
     return DLLM_REFUSE(message, "--%s wants a --temperature above 0, preset %s draws nothing",
-                       asked->top_k > 0 ? "top-k" : "top-p", asked->preset);
+                       asked->top_k >= 0 ? "top-k" : "top-p", asked->preset);
 }
 
 static bool apply_numbers(dllm_generate_options *out, const request *asked, dllm_message *message)
@@ -412,13 +344,11 @@ static bool apply_numbers(dllm_generate_options *out, const request *asked, dllm
     if (!check_preset(out, asked, message) || !check_rule(out, asked, message)) return false;
     for (size_t i = 0; i < NUMBERS; i++)
         if (!isnan(asked->numbers[i])) *places[i] = asked->numbers[i];
-    if (asked->top_k > 0) sequence->filter.top_k = (int32_t)asked->top_k;
+    if (asked->top_k >= 0) sequence->filter.top_k = (int32_t)asked->top_k;
     if (asked->post_steps > 0) sequence->max_post_steps = (int32_t)asked->post_steps;
     sequence->seed = (uint64_t)asked->seed;
     out->decode.draws = sequence->filter.temperature > 0;
-    if (!check_filter(out, asked, message)) return false;
-    if (sequence->filter.top_k > 0 || sequence->filter.top_p < 1) out->decode.head.candidates = 64;
-    return true;
+    return check_filter(out, asked, message);
 }
 
 static bool apply_guidance(dllm_generate_options *out, const request *asked, dllm_message *message)
@@ -481,7 +411,7 @@ static bool apply(dllm_generate_options *out, const request *asked, dllm_message
 bool dllm_generate_options_read(dllm_generate_options *out, int count, char **arguments,
                                 dllm_message *message)
 {
-    request asked = {.preset = "llada"};
+    request asked = {.preset = "llada", .top_k = -1};
     for (int i = 0; i < NUMBERS; i++)
         asked.numbers[i] = NAN;
     *out = (dllm_generate_options){.device = DLLM_DEVICE_CPU};
@@ -499,4 +429,22 @@ bool dllm_generate_options_read(dllm_generate_options *out, int count, char **ar
     if (!out->model) return DLLM_REFUSE(message, "--model is missing");
     if (!out->prompt) return DLLM_REFUSE(message, "--prompt is missing");
     return apply(out, &asked, message);
+}
+
+/* Lists have 64, 128 or 256 entries, not any number: a GPU's kernel is compiled for each. */
+bool dllm_generate_options_fit(dllm_generate_options *options, int64_t vocab, dllm_message *message)
+{
+    enum { LEAST = 64, MOST = 256 };
+    dllm_filter_options *filter = &options->sequence.filter;
+    int32_t list = LEAST;
+    if (filter->top_k >= vocab) filter->top_k = 0;
+    if (filter->top_k >= MOST)
+        return DLLM_REFUSE(message,
+                           "--top-k %d is neither below %d, the entries of the longest list, whose "
+                           "end has to show what ties with the last, nor the vocabulary's %jd",
+                           (int)filter->top_k, MOST, (intmax_t)vocab);
+    while (list < MOST && (list <= filter->top_k || filter->top_k == 0))
+        list *= 2;
+    if (filter->top_k > 0 || filter->top_p < 1) options->decode.head.candidates = list;
+    return true;
 }

@@ -33,4 +33,11 @@ bool dllm_generate_help(FILE *to);
 bool dllm_generate_options_read(dllm_generate_options *out, int count, char **arguments,
                                 dllm_message *message);
 
+/**
+ * Fits the filter to the model: a top_k of the whole vocabulary is off, and the list of candidates is
+ * as long as the filter needs, at most 256. False with a message if that is too short for top_k.
+ */
+bool dllm_generate_options_fit(dllm_generate_options *options, int64_t vocab,
+                               dllm_message *message);
+
 #endif
