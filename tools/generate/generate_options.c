@@ -297,6 +297,7 @@ static bool check_rule(const dllm_generate_options *out, const request *asked,
     const dllm_select_name rule = out->sequence.selection.name;
     const bool compares = rule == DLLM_SELECTION_THRESHOLD || rule == DLLM_SELECTION_DYNAMIC ||
                           rule == DLLM_SELECTION_HIERARCHY;
+    const bool orders = rule != DLLM_SELECTION_SEQUENTIAL;
     const use uses[] = {
         {is_said(asked, OPTION_THRESHOLD), compares, "threshold", "rule", "looks at it"},
         {is_said(asked, OPTION_LOW_THRESHOLD), rule == DLLM_SELECTION_HIERARCHY, "low-threshold",
@@ -305,6 +306,9 @@ static bool check_rule(const dllm_generate_options *out, const request *asked,
          "looks at it"},
         {is_said(asked, OPTION_GAMMA), rule == DLLM_SELECTION_ENTROPY_BOUND, "gamma", "rule",
          "looks at it"},
+        {asked->key != NULL, orders, "key", "rule", "looks at it"},
+        {is_said(asked, OPTION_ORDER_TEMPERATURE), orders && rule != DLLM_SELECTION_COINS,
+         "order-temperature", "rule", "looks at it"},
         {asked->steps > 0, out->sequence.schedule != DLLM_SCHEDULED_NONE, "steps", "rule",
          "counts them"},
     };
