@@ -39,6 +39,7 @@ cat >"$folder/stalled.json" <<'END'
 END
 sed 's/"argmax": 1/"argmax": 0/' "$folder/right.json" >"$folder/wrong.json"
 sed 's/"logits": \[1, 2\]/"logits": [1]/' "$folder/right.json" >"$folder/short.json"
+sed 's/"logits": \[1, 2\]/"bad_index": true/' "$folder/right.json" >"$folder/ungathered.json"
 
 expect 0 '^usage: dllm-check' --help
 expect 0 '^PASS one$' rows "$folder/right.json"
@@ -74,6 +75,7 @@ expect 1 '--family "fast" is not one of cpu' rows "$cases" --family fast
 expect 1 '--family "stream" is not one of naive' rows "$cases" --device cuda --op head --family stream
 expect 1 'nowhere.json' rows "$folder/nowhere.json"
 expect 1 'case "one": logits are not a rule or a list of V numbers' rows "$folder/short.json"
+expect 1 'case "one": a row has bad_index, and there is no gather' rows "$folder/ungathered.json"
 
 # output that is lost is said and no success
 for place in '>/dev/full' '>&-'; do

@@ -94,6 +94,8 @@ static void read_row(case_reader *reader, case_row *out, const json_t *row, cons
     const json_t *target = json_object_get(row, "target");
     const json_t *temperature = json_object_get(row, "temperature");
     out->bad_index = json_is_true(json_object_get(row, "bad_index"));
+    if (out->bad_index && !of->source)
+        case_wrong(reader, "a row has bad_index, and there is no gather whose index it could be");
     if (!out->bad_index) {
         double *logits = case_memory(reader, of->vocab, sizeof *logits);
         case_logits(reader, logits, json_object_get(row, "logits"), of->vocab);
