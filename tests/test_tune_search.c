@@ -3,6 +3,7 @@
  */
 #include "check_suite.h"
 
+#include "capture.h"
 #include "fake_driver.h"
 #include "scratch.h"
 #include "timed_device.h"
@@ -10,6 +11,7 @@
 #include "tune_report.h"
 #include "tune_shapes.h"
 #include "tune_store.h"
+#include "tuned.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -71,7 +73,7 @@ static void start(void)
     (void)snprintf(drawing, sizeof drawing, "%s/drawing.svg", folder);
     (void)setenv("DLLM_CACHE_DIR", cache, 1);
     (void)setenv("DLLM_NVRTC", DLLM_BINARY_DIR "/tests/libfake_nvrtc.so", 1);
-    write_file(shapes, "# a small head\n\nhead vocab 4096 depth 64 rows_max 64 outputs 7\n");
+    write_file(shapes, "# a small head\n\nhead vocab 4096 depth 64 rows_max 64\n");
     timed_device_reset();
     timed_device.mma_us = 50.0;
 }
@@ -257,8 +259,17 @@ static const struct {
     const char *text, *says;
 } bad_files[] = {
     {"head vocab 4096\n", "depth"},
-    {"head vocab many depth 64\n", "no number"},
-    {"head vocab 4096 depth 64 hidden_type fp8\n", "no number or type"},
+    {"head vocab many depth 64\n", "line 1: vocab many is not a number from 0 to 2147483647"},
+    {"head vocab 4096 depth 64 hidden_type fp8\n", "hidden_type fp8 is not bf16, fp16 or fp32"},
+    {"#\nsampler vocab 100 rows 5\n", "line 2: rows is not one of: vocab valid_vocab rows_max"},
+    {"head vocab 4096 depth 64 hidden_typ fp32\n", "line 1: hidden_typ is not one of: vocab"},
+    {"head vocab 4096 depth 64 logits_type fp32\n", "logits_type is not one of: vocab depth"},
+    {"sampler vocab 100 depth 64\n", "depth is not one of"},
+    {"sampler vocab 100 rows_max\n", "line 1: rows_max has no value"},
+    {"sampler vocab 100 rows_max 1 bogus\n", "bogus is not one of"},
+    {"sampler vocab 100 vocab 0\n", "line 1: vocab is given twice"},
+    {"sampler vocab 100 alignment_bytes 4294967312\n", "alignment_bytes 4294967312 is not"},
+    {"sampler vocab 100 alignment_bytes 3\n", "alignment_bytes 3 is not 1, 2, 4, 8 or 16"},
     {"tail vocab 4096\n", "tail is not head or sampler"},
     {"\n\nsampler vocab 0\n", "line 3"},
     {"# nothing\n", "/shapes names no problem"},
@@ -283,6 +294,41 @@ START_TEST(samplers_and_sets_are_shapes_too)
     ck_assert_int_eq(tune_shapes_collect(&list, &asked), TUNE_DONE);
     ck_assert_int_eq(list.count, 9 + 1); /* the head of the file is that of the set */
     ck_assert_int_eq(list.shapes[9].problem.hidden_type, DLLM_FP32);
+    free(list.shapes);
+}
+END_TEST
+
+/* Of every kind that an application may prepare. */
+START_TEST(what_capture_writes_is_taken)
+{
+    tune_shape_list list;
+    const tune_options asked = {.capture = shapes};
+    dllm_head_options head = DLLM_HEAD_OPTIONS_INIT;
+    dllm_sampler_options sampler = DLLM_SAMPLER_OPTIONS_INIT;
+    dllm_problem problems[2];
+    head.vocab = sampler.vocab = 4096;
+    head.depth = 64;
+    head.rows_max = sampler.rows_max = 1;
+    head.valid_vocab = 4000;
+    head.hidden_type = DLLM_FP16;
+    head.weight_type = DLLM_FP32;
+    sampler.logits_type = DLLM_FP32;
+    head.alignment_bytes = 4;
+    head.outputs = sampler.outputs = DLLM_OUT_ARGMAX;
+    ck_assert_int_eq(dllm__head_problem(&problems[0], &head), DLLM_OK);
+    ck_assert_int_eq(dllm__sampler_problem(&problems[1], &sampler), DLLM_OK);
+    write_file(shapes, "");
+    (void)setenv("DLLM_CAPTURE", shapes, 1);
+    for (int i = 0; i < 2; i++)
+        dllm__capture(&problems[i], &(dllm_log){.function = NULL});
+    (void)unsetenv("DLLM_CAPTURE");
+    ck_assert_msg(tune_shapes_collect(&list, &asked) == TUNE_DONE, "%s", message);
+    ck_assert_int_eq(list.count, 2);
+    for (int i = 0; i < 2; i++) {
+        dllm_problem tuned;
+        dllm__tuned_problem(&tuned, &problems[i]);
+        ck_assert_mem_eq(&list.shapes[i].problem, &tuned, sizeof tuned);
+    }
     free(list.shapes);
 }
 END_TEST
@@ -365,6 +411,7 @@ int main(void)
     tcase_add_loop_test(group, a_bad_line_is_named, 0,
                         (int)(sizeof bad_files / sizeof bad_files[0]));
     tcase_add_test(group, samplers_and_sets_are_shapes_too);
+    tcase_add_test(group, what_capture_writes_is_taken);
     suite_add_tcase(suite, group);
     return check_suite_run(suite);
 }

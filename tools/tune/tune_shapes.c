@@ -12,7 +12,9 @@
 #include "tune_targets.h"
 #include "tuned.h"
 
-enum { ROWS_ALL = 16384, WORDS_MAX = 64 };
+enum { ROWS_ALL = 16384 };
+
+static const char blanks[] = " \t\r\n";
 
 /* Problems with one key are one shape. */
 static bool is_listed(const tune_shape_list *list, const dllm_problem *problem)
@@ -102,85 +104,139 @@ static int add_sets(tune_shape_list *list, const tune_options *options)
 
 /* ---- files ---- */
 
-/* A line's pairs, by name. */
-typedef struct word_list {
-    int count;
-    char *words[WORDS_MAX];
-} word_list;
+/* What a line may name: numbers, then types. */
+enum {
+    VOCAB,
+    DEPTH,
+    VALID_VOCAB,
+    ROWS_MAX,
+    ALIGNMENT_BYTES,
+    HIDDEN_TYPE,
+    WEIGHT_TYPE,
+    LOGITS_TYPE,
+    FIELDS
+};
+enum { OF_HEAD = 1, OF_SAMPLER = 2 };
 
-static const char *value_of(const word_list *line, const char *name)
+static const struct field {
+    const char *name;
+    int operations; /* OF_ bits of the lines that may have it */
+    int64_t otherwise;
+} fields[FIELDS] = {[VOCAB] = {"vocab", OF_HEAD | OF_SAMPLER, 0},
+                    [DEPTH] = {"depth", OF_HEAD, 0},
+                    [VALID_VOCAB] = {"valid_vocab", OF_HEAD | OF_SAMPLER, 0},
+                    [ROWS_MAX] = {"rows_max", OF_HEAD | OF_SAMPLER, ROWS_ALL},
+                    [ALIGNMENT_BYTES] = {"alignment_bytes", OF_HEAD | OF_SAMPLER, 0},
+                    [HIDDEN_TYPE] = {"hidden_type", OF_HEAD, DLLM_BF16},
+                    [WEIGHT_TYPE] = {"weight_type", OF_HEAD, DLLM_BF16},
+                    [LOGITS_TYPE] = {"logits_type", OF_SAMPLER, DLLM_BF16}};
+
+typedef struct shape_line {
+    const char *name; /* "line 3" */
+    int operation;    /* an OF_ bit */
+    bool is_given[FIELDS];
+    int64_t value[FIELDS];
+} shape_line;
+
+static int field_of(const shape_line *line, const char *word)
 {
-    for (int i = 1; i + 1 < line->count; i += 2)
-        if (strcmp(line->words[i], name) == 0) return line->words[i + 1];
-    return NULL;
+    int i = 0;
+    while (i < FIELDS &&
+           (!(fields[i].operations & line->operation) || strcmp(fields[i].name, word) != 0))
+        i++;
+    return i;
 }
 
-static bool take_number(int64_t *out, const word_list *line, const char *name, int64_t otherwise)
+static int fail_unknown(const shape_line *line, const char *word)
 {
-    const char *value = value_of(line, name);
-    *out = otherwise;
-    return !value || read_number(out, value);
+    char list[128] = "";
+    for (int i = 0, used = 0; i < FIELDS; i++)
+        if (fields[i].operations & line->operation)
+            used += snprintf(list + used, sizeof list - (size_t)used, " %s", fields[i].name);
+    return tune_fail(TUNE_USAGE, "%s: %s is not one of:%s", line->name, word, list);
 }
 
-static bool take_type(dllm_type *out, const word_list *line, const char *name)
+static int take_type(int64_t *out, const shape_line *line, const char *name, const char *text)
 {
-    static const char *const names[] = {"", "bf16", "fp16", "fp32"};
-    const char *value = value_of(line, name);
-    *out = DLLM_BF16;
-    if (!value) return true;
-    for (int i = DLLM_BF16; i <= DLLM_FP32; i++)
-        if (strcmp(names[i], value) == 0) *out = (dllm_type)i;
-    return strcmp(names[*out], value) == 0;
+    for (int type = DLLM_BF16; type <= DLLM_FP32; type++) {
+        if (strcmp(dllm__type_name((dllm_type)type), text) != 0) continue;
+        *out = type;
+        return TUNE_DONE;
+    }
+    return tune_fail(TUNE_USAGE, "%s: %s %s is not bf16, fp16 or fp32", line->name, name, text);
 }
 
-static bool take_head(dllm_problem *out, const word_list *line)
+static int take_pair(shape_line *line, const char *name, const char *text)
+{
+    const int field = field_of(line, name);
+    if (field == FIELDS) return fail_unknown(line, name);
+    if (line->is_given[field])
+        return tune_fail(TUNE_USAGE, "%s: %s is given twice", line->name, name);
+    if (!text) return tune_fail(TUNE_USAGE, "%s: %s has no value", line->name, name);
+    line->is_given[field] = true;
+    int64_t *value = &line->value[field];
+    if (field >= HIDDEN_TYPE) return take_type(value, line, name, text);
+    if (!read_number(value, text) || *value < 0 || *value > INT32_MAX)
+        return tune_fail(TUNE_USAGE, "%s: %s %s is not a number from 0 to %d", line->name, name,
+                         text, INT32_MAX);
+    return TUNE_DONE;
+}
+
+static dllm_status make_head(dllm_problem *out, const int64_t *value)
 {
     dllm_head_options head = DLLM_HEAD_OPTIONS_INIT;
-    int64_t alignment = 0;
+    head.vocab = value[VOCAB];
+    head.depth = value[DEPTH];
+    head.rows_max = value[ROWS_MAX];
+    head.valid_vocab = value[VALID_VOCAB];
+    head.alignment_bytes = (int32_t)value[ALIGNMENT_BYTES];
+    head.hidden_type = (dllm_type)value[HIDDEN_TYPE];
+    head.weight_type = (dllm_type)value[WEIGHT_TYPE];
     head.outputs = DLLM_OUT_ARGMAX;
-    const bool is_read = take_number(&head.vocab, line, "vocab", 0) &&
-                         take_number(&head.depth, line, "depth", 0) &&
-                         take_number(&head.rows_max, line, "rows_max", ROWS_ALL) &&
-                         take_number(&head.valid_vocab, line, "valid_vocab", 0) &&
-                         take_number(&alignment, line, "alignment_bytes", 0) &&
-                         take_type(&head.hidden_type, line, "hidden_type") &&
-                         take_type(&head.weight_type, line, "weight_type");
-    head.alignment_bytes = (int32_t)alignment;
-    return is_read && dllm__head_problem(out, &head) == DLLM_OK;
+    return dllm__head_problem(out, &head);
 }
 
-static bool take_sampler(dllm_problem *out, const word_list *line)
+static dllm_status make_sampler(dllm_problem *out, const int64_t *value)
 {
     dllm_sampler_options sampler = DLLM_SAMPLER_OPTIONS_INIT;
-    int64_t alignment = 0;
+    sampler.vocab = value[VOCAB];
+    sampler.rows_max = value[ROWS_MAX];
+    sampler.valid_vocab = value[VALID_VOCAB];
+    sampler.alignment_bytes = (int32_t)value[ALIGNMENT_BYTES];
+    sampler.logits_type = (dllm_type)value[LOGITS_TYPE];
     sampler.outputs = DLLM_OUT_ARGMAX;
-    const bool is_read = take_number(&sampler.vocab, line, "vocab", 0) &&
-                         take_number(&sampler.rows_max, line, "rows_max", ROWS_ALL) &&
-                         take_number(&sampler.valid_vocab, line, "valid_vocab", 0) &&
-                         take_number(&alignment, line, "alignment_bytes", 0) &&
-                         take_type(&sampler.logits_type, line, "logits_type");
-    sampler.alignment_bytes = (int32_t)alignment;
-    return is_read && dllm__sampler_problem(out, &sampler) == DLLM_OK;
+    return dllm__sampler_problem(out, &sampler);
+}
+
+static int read_line(dllm_problem *out, shape_line *line, char **rest)
+{
+    for (int i = 0; i < FIELDS; i++)
+        line->value[i] = fields[i].otherwise;
+    for (char *word; (word = strtok_r(NULL, blanks, rest));) {
+        const int status = take_pair(line, word, strtok_r(NULL, blanks, rest));
+        if (status != TUNE_DONE) return status;
+    }
+    dllm__clear_error();
+    if ((line->operation == OF_HEAD ? make_head : make_sampler)(out, line->value) != DLLM_OK)
+        return tune_fail(TUNE_USAGE, "%s: %s", line->name, dllm_last_error());
+    return TUNE_DONE;
 }
 
 static int add_line(tune_shape_list *list, char *text, const char *name,
                     const tune_options *options)
 {
-    word_list line = {0};
-    dllm_problem problem;
     char *rest = NULL;
-    for (char *word = strtok_r(text, " \t\r\n", &rest); word && line.count < WORDS_MAX;
-         word = strtok_r(NULL, " \t\r\n", &rest))
-        line.words[line.count++] = word;
-    if (line.count == 0 || line.words[0][0] == '#') return TUNE_DONE;
-    const bool head = strcmp(line.words[0], "head") == 0;
-    dllm__clear_error();
-    if (!head && strcmp(line.words[0], "sampler") != 0)
-        return tune_fail(TUNE_USAGE, "%s: %s is not head or sampler", name, line.words[0]);
-    if (head ? !take_head(&problem, &line) : !take_sampler(&problem, &line))
-        return tune_fail(TUNE_USAGE, "%s: %s", name,
-                         dllm_last_error()[0] ? dllm_last_error() : "a value is no number or type");
-    return add_buckets(list, name, &problem, options);
+    dllm_problem problem;
+    const char *operation = strtok_r(text, blanks, &rest);
+    if (!operation || operation[0] == '#') return TUNE_DONE;
+    shape_line line = {.name = name,
+                       .operation = strcmp(operation, "head") == 0      ? OF_HEAD
+                                    : strcmp(operation, "sampler") == 0 ? OF_SAMPLER
+                                                                        : 0};
+    if (!line.operation)
+        return tune_fail(TUNE_USAGE, "%s: %s is not head or sampler", name, operation);
+    const int status = read_line(&problem, &line, &rest);
+    return status == TUNE_DONE ? add_buckets(list, name, &problem, options) : status;
 }
 
 static int add_file(tune_shape_list *list, const char *path, const tune_options *options)

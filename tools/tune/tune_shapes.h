@@ -4,7 +4,8 @@
  * A shapes file, and a capture log alike, has a problem a line: `head` or `sampler`, then pairs of
  * name and value: vocab, depth, hidden_type, weight_type (sampler: logits_type), rows_max,
  * valid_vocab, alignment_bytes. Only vocab and depth are needed; types default to bf16, rows_max to
- * all row buckets. Other names are passed over, and lines that begin with #.
+ * all row buckets. Lines that begin with # are passed over; another name, a name without its value or
+ * one that is given twice is refused: what was meant by it would be tuned otherwise.
  */
 #ifndef TUNE_SHAPES_H
 #define TUNE_SHAPES_H
