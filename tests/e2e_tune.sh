@@ -79,6 +79,13 @@ has err 'gpt-9 is not one of'
 has err 'llada-8b'
 check 'bad job count' 1 $prebuild --jobs 0
 has err 'jobs 0'
+for time in inf nan 0x10 1e3 -1 0 . m 10d 1e400; do
+    check "a time limit of $time" 1 "$tune" tune --set austen --dry-run --time-limit $time
+    has err "time-limit $time is no time like 90s, 10m or 1h"
+done
+for time in 90 1.5s 10m 1h; do
+    check "a time limit of $time" 0 "$tune" tune --set austen --dry-run --time-limit $time
+done
 two_lines=$(printf 'sm\n90')
 check 'an arch of two lines' 1 "$tune" prebuild --arch "$two_lines"
 one_line 'sm.n90 is not'

@@ -166,13 +166,14 @@ static int read_patience(tune_options *out, const char *text)
 static int read_time(tune_options *out, const char *text)
 {
     char *end = NULL;
+    const char *after = text + strspn(text, "0123456789."); /* strtod knows inf and 0x10 too */
     errno = 0;
     const double value = strtod(text, &end);
     const double unit = strcmp(end, "m") == 0            ? 60.0
                         : strcmp(end, "h") == 0          ? 3600.0
                         : !*end || strcmp(end, "s") == 0 ? 1.0
                                                          : 0.0;
-    if (errno || end == text || !(value * unit > 0.0))
+    if (errno || end == text || end != after || !(value * unit > 0.0))
         return tune_fail(TUNE_USAGE, "--time-limit %s is no time like 90s, 10m or 1h", text);
     out->time_limit_seconds = value * unit;
     return TUNE_DONE;
