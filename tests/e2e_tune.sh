@@ -388,6 +388,12 @@ check 'bench of the host time of a run that is the work' 1 "$bench" --device cpu
 has err 'needs a GPU'
 check 'bench of one vocabulary for all sets' 1 "$bench" --set all --vocab 8
 has err 'vocab does not go with --set all'
+for operation in head sampler step; do
+    check "bench $operation of an unknown family" 1 "$bench" --device cpu --op $operation --family nope
+    has err 'bench: --family nope is not one of: naive'
+done
+check 'bench with more threads than a context has' 1 "$bench" --device cpu --threads 2000
+has err 'bench: threads 2000 is outside 0 .. 1024'
 check 'bench on a device that is not there' 3 "$bench" --device cuda:99
 check 'bench on the CPU' 0 "$bench" --device cpu --vocab 4096 --depth 256 --rows 1,4 --samples 5 \
     --csv "$work/results.csv" --json "$work/results.json"
@@ -424,14 +430,19 @@ wanted = [(v, p + s) for v in (512, 256) for p in ("llada", "threshold", "dream"
           for s in ("", " head", " own")]
 sys.exit(found != wanted or any(r["op"] != "step" or r["rows"] != 16 for r in results))
 END
-check 'bench of a decoder that nobody published' 2 "$bench" --device cpu --op step --vocab 512 --depth 64 \
+check 'bench of a decoder that nobody published' 1 "$bench" --device cpu --op step --vocab 512 --depth 64 \
     --canvases 1 --length 64 --block 8 --preset lamda
-has out 'preset "lamda" is none of'
+has err 'bench: --preset lamda is not one of: llada'
+[ -s "$work/out" ] && complain 'it printed before it looked the name up'
 check 'bench of a canvas of half a block' 1 "$bench" --device cpu --op step --length 100
 has err 'length 100 is not two blocks of 32'
 check 'bench of a family that the CPU has not' 2 "$bench" --device cpu --op head --vocab 64 \
     --depth 16 --rows 1 --family mma
 has out 'mma *--'
+if [ -x "$build/bench-cpu" ]; then
+    check 'bench-cpu with a bad number' 1 "$build/bench-cpu" --rows x
+    has err '^bench-cpu: --rows x is not a number'
+fi
 
 if [ "$failures" -ne 0 ]; then
     echo "$failures failed"

@@ -12,6 +12,8 @@
 /* More rows than a group has lanes, and a vocabulary of more than one block of columns. */
 enum { ROWS = 6, VOCAB = 300, DEPTH = 24 };
 
+const char bench_program[] = "test_bench_reference";
+
 static bench_pattern hidden;
 static bench_pattern weight;
 static bench_reference reference;

@@ -13,6 +13,8 @@
 #include "bench_step.h"
 #include "element_type.h"
 
+const char bench_program[] = "bench";
+
 static const int64_t head_rows[] = {1,   16,  64,  72,  96,   128,  160,  192,
                                     256, 320, 384, 512, 1024, 4096, 16384};
 static const int64_t set_rows[] = {32, 1024}; /* of every head of the table */
@@ -83,8 +85,10 @@ static void open_device(bench_session *bench)
     dllm_context_options context = DLLM_CONTEXT_OPTIONS_INIT;
     context.device = options->device;
     context.threads = options->threads;
-    if (dllm_context_create(&bench->context, &context) != DLLM_OK)
-        bench_fatal(BENCH_NO_DEVICE, "%s", dllm_last_error());
+    const dllm_status status = dllm_context_create(&bench->context, &context);
+    if (status != DLLM_OK)
+        bench_fatal(status == DLLM_INVALID_ARGUMENT ? BENCH_USAGE : BENCH_NO_DEVICE, "%s",
+                    dllm_last_error());
     if (options->device == DLLM_DEVICE_CPU) return;
     (void)bench_clock_open(&bench->clock, options->device);
     bench->has_cublas = options->head && bench_cublas_open(&bench->cublas);

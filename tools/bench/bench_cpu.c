@@ -19,6 +19,8 @@
 #include "element_type.h"
 #include "parallel.h"
 
+const char bench_program[] = "bench-cpu";
+
 enum { VARIANTS = 3 };
 
 /* Operands for the largest number of rows; weight and hidden states in bf16 and as fp32 copies. */
@@ -270,7 +272,7 @@ int main(int argc, char **argv)
     }
     int status = 0;
     if (options.json_path && json_dump_file(results, options.json_path, JSON_INDENT(2)) != 0) {
-        (void)fprintf(stderr, "bench-cpu: %s cannot be written\n", options.json_path);
+        (void)fprintf(stderr, "%s: %s cannot be written\n", bench_program, options.json_path);
         status = BENCH_FAILED;
     }
     json_decref(results);

@@ -17,6 +17,6 @@ void bench_fatal(int code, const char *format, ...)
     dllm_message_line(line, sizeof line, format, arguments);
     va_end(arguments);
     (void)fflush(stdout);
-    (void)fprintf(stderr, "bench: %s\n", line);
+    (void)fprintf(stderr, "%s: %s\n", bench_program, line);
     exit(code);
 }

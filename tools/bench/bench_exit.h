@@ -11,7 +11,10 @@ enum {
     BENCH_NO_DEVICE = 3
 };
 
-/** Prints "bench: ..." on stderr and ends the process with `code`. */
+/** The program's name, which begins its last message; the file with its main defines it. */
+extern const char bench_program[];
+
+/** Prints bench_program, ": ..." on stderr and ends the process with `code`. */
 _Noreturn void bench_fatal(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bench_exit.h"
+#include "bench_taker.h"
 #include "element_type.h"
 #include "heads.h"
 
@@ -137,8 +138,23 @@ static void read_rows(bench_options *out, char *list)
     if (out->row_count == 0) bench_fatal(BENCH_USAGE, "--rows is empty");
 }
 
-/* Names with commas; returns how many. */
-static int read_names(char (*names)[BENCH_NAME_BYTES], int most, const char *option, char *list)
+/* Looks a name up among those of name_of, which ends with NULL. */
+static void require_name(const char *option, const char *name, const char *(*name_of)(int32_t i))
+{
+    char list[512] = "";
+    int used = 0;
+    const char *known;
+    for (int32_t i = 0; (known = name_of(i)); i++) {
+        if (strcmp(known, name) == 0) return;
+        if (used < (int)sizeof list)
+            used += snprintf(list + used, sizeof list - (size_t)used, " %s", known);
+    }
+    bench_fatal(BENCH_USAGE, "%s %s is not one of:%s", option, name, list);
+}
+
+/* Names with commas, each of name_of; returns how many. */
+static int read_names(char (*names)[BENCH_NAME_BYTES], int most, const char *option, char *list,
+                      const char *(*name_of)(int32_t i))
 {
     char *rest = NULL;
     int count = 0;
@@ -146,6 +162,7 @@ static int read_names(char (*names)[BENCH_NAME_BYTES], int most, const char *opt
         if (count == most || strlen(item) >= BENCH_NAME_BYTES)
             bench_fatal(BENCH_USAGE, "%s takes at most %d names of at most %d letters", option,
                         most, BENCH_NAME_BYTES - 1);
+        require_name(option, item, name_of);
         (void)snprintf(names[count++], BENCH_NAME_BYTES, "%s", item);
     }
     if (count == 0) bench_fatal(BENCH_USAGE, "%s is empty", option);
@@ -267,7 +284,8 @@ static bool read_step_option(bench_options *out, int option, char *value)
         out->block = read_number("--block", value, 1, 8192);
         return true;
     case PRESET:
-        out->preset_count = read_names(out->presets, BENCH_PRESETS_MAX, "--preset", value);
+        out->preset_count =
+            read_names(out->presets, BENCH_PRESETS_MAX, "--preset", value, dllm_decode_preset_name);
         return true;
     default:
         return false;
@@ -282,7 +300,8 @@ static void read_option(bench_options *out, int option, char *value)
         read_device(out, value);
         break;
     case THREADS:
-        out->threads = (int)read_number("--threads", value, 0, 4096);
+        /* the context has a limit of its own and says so */
+        out->threads = (int)read_number("--threads", value, 0, INT32_MAX);
         break;
     case OP:
         read_operation(out, value);
@@ -291,7 +310,8 @@ static void read_option(bench_options *out, int option, char *value)
         read_method(out, value);
         break;
     case FAMILY:
-        out->family_count = read_names(out->families, BENCH_FAMILIES_MAX, "--family", value);
+        out->family_count =
+            read_names(out->families, BENCH_FAMILIES_MAX, "--family", value, bench_family_name);
         break;
     case BESIDE:
         out->beside = read_words("--beside", beside_words, value);

@@ -11,11 +11,21 @@
 enum { SLOW_ROWS_MAX = 64 };
 
 /* naive and tiled are there to be read and to cover old GPUs: not timed where they take seconds. */
+typedef enum family_kind { FAST, SLOW, BY_NAME_ALONE } family_kind;
+
 static const struct family {
     const char *name;
-    bool slow;
-} families[] = {
-    {"naive", true}, {"tiled", true}, {"mma", false}, {"sm90", false}, {"gemm_chunk", false}};
+    family_kind kind;
+} families[] = {{"naive", SLOW},        {"tiled", SLOW},        {"mma", FAST},
+                {"sm90", FAST},         {"gemm_chunk", FAST},   {"stream", BY_NAME_ALONE},
+                {"cpu", BY_NAME_ALONE}, {"dllm", BY_NAME_ALONE}};
+
+enum { FAMILIES = sizeof families / sizeof families[0] };
+
+const char *bench_family_name(int32_t i)
+{
+    return i >= 0 && i < FAMILIES ? families[i].name : NULL;
+}
 
 bool bench_contest_is_head(const bench_contest *all)
 {
@@ -225,9 +235,10 @@ static void enter_families(bench_contest *all)
         enter_family(all, options->device == DLLM_DEVICE_CPU ? "cpu" : "stream", false);
         return;
     }
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
-        if (!families[i].slow || all->rows <= SLOW_ROWS_MAX)
-            enter_family(all, families[i].name, families[i].slow);
+    for (int i = 0; i < FAMILIES; i++) {
+        const bool slow = families[i].kind == SLOW;
+        if (families[i].kind == FAST || (slow && all->rows <= SLOW_ROWS_MAX))
+            enter_family(all, families[i].name, slow);
     }
 }
 

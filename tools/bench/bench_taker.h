@@ -34,6 +34,9 @@ typedef struct bench_contest {
     bench_taker takers[BENCH_VARIANTS_MAX];
 } bench_contest;
 
+/** The name of family i that may be asked for, "dllm" for the library's choice; NULL behind the last. */
+const char *bench_family_name(int32_t i);
+
 /** Is it a head's, or a sampler's? */
 bool bench_contest_is_head(const bench_contest *all);
 
