@@ -292,9 +292,27 @@ static bool read_step_option(bench_options *out, int option, char *value)
     }
 }
 
+/* How it is timed; false: it is another option. */
+static bool read_timing_option(bench_options *out, int option, char *value)
+{
+    switch (option) {
+    case METHOD:
+        read_method(out, value);
+        return true;
+    case SAMPLES:
+        out->samples = (int)read_number("--samples", value, 1, BENCH_SAMPLES_MAX);
+        return true;
+    case BURST:
+        out->burst_ms = (double)read_number("--burst", value, 1, 60000);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void read_option(bench_options *out, int option, char *value)
 {
-    if (read_step_option(out, option, value)) return;
+    if (read_step_option(out, option, value) || read_timing_option(out, option, value)) return;
     switch (option) {
     case DEVICE:
         read_device(out, value);
@@ -305,9 +323,6 @@ static void read_option(bench_options *out, int option, char *value)
         break;
     case OP:
         read_operation(out, value);
-        break;
-    case METHOD:
-        read_method(out, value);
         break;
     case FAMILY:
         out->family_count =
@@ -334,12 +349,6 @@ static void read_option(bench_options *out, int option, char *value)
         break;
     case TYPE:
         read_type(out, value);
-        break;
-    case SAMPLES:
-        out->samples = (int)read_number("--samples", value, 1, BENCH_SAMPLES_MAX);
-        break;
-    case BURST:
-        out->burst_ms = (double)read_number("--burst", value, 1, 60000);
         break;
     case CSV:
         out->csv_path = value;
