@@ -23,12 +23,7 @@ import sys
 import time
 from contextlib import contextmanager
 
-try:
-    import torch
-except ImportError:
-    sys.exit("llada.py: needs torch 2.4 or later: pip install torch")
-if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 4):
-    sys.exit(f"llada.py: needs torch 2.4 or later, this is {torch.__version__}")
+import torch
 from dllm_kernels import fused_head
 from torch import nn
 
@@ -214,6 +209,8 @@ def main():
     parser.add_argument("--golden", action="store_true")
     parser.add_argument("--random-8b", action="store_true")
     options = parser.parse_args()
+    if not hasattr(nn, "RMSNorm"):
+        parser.exit(1, f"llada.py: needs torch 2.4 or later, this is {torch.__version__}\n")
     if options.random_8b:
         return 1 if decode_random(options) else 0
     if not options.folder:
