@@ -14,4 +14,15 @@ static inline int check_suite_run(Suite *suite)
     return failed ? 1 : 0;
 }
 
+/* A case without a time limit whose tests share what `open` makes. Cases of names can be run side by
+   side, by CK_RUN_CASE. */
+static inline TCase *check_suite_case(Suite *suite, const char *name, SFun open, SFun close)
+{
+    TCase *added = tcase_create(name);
+    tcase_add_unchecked_fixture(added, open, close);
+    tcase_set_timeout(added, 0);
+    suite_add_tcase(suite, added);
+    return added;
+}
+
 #endif

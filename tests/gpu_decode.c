@@ -260,16 +260,6 @@ START_TEST(a_scale_of_0_is_no_guidance)
 }
 END_TEST
 
-/* Each a case of its own: by CK_RUN_CASE they can be run side by side. */
-static TCase *add_case(Suite *suite, const char *name)
-{
-    TCase *added = tcase_create(name);
-    tcase_add_unchecked_fixture(added, open_device, close_device);
-    tcase_set_timeout(added, 0);
-    suite_add_tcase(suite, added);
-    return added;
-}
-
 int main(void)
 {
     char reason[256];
@@ -278,15 +268,15 @@ int main(void)
         return 77;
     }
     Suite *suite = suite_create("gpu_decode");
-    TCase *fill = add_case(suite, "decode_fill");
+    TCase *fill = check_suite_case(suite, "decode_fill", open_device, close_device);
     tcase_add_loop_test(fill, every_preset_fills_its_canvases, 0, 2 * PRESETS);
-    TCase *batch = add_case(suite, "decode_batch");
+    TCase *batch = check_suite_case(suite, "decode_batch", open_device, close_device);
     tcase_add_loop_test(batch, a_batch_equals_its_sequences_alone, 0, 2 * PRESETS);
-    TCase *capture = add_case(suite, "decode_capture");
+    TCase *capture = check_suite_case(suite, "decode_capture", open_device, close_device);
     tcase_add_loop_test(capture, a_captured_step_replays_to_the_end, 0, 2 * PRESETS);
-    TCase *stops = add_case(suite, "decode_cancel");
+    TCase *stops = check_suite_case(suite, "decode_cancel", open_device, close_device);
     tcase_add_loop_test(stops, a_cancelled_run_goes_on, 0, 2 * PRESETS);
-    TCase *options = add_case(suite, "decode_options");
+    TCase *options = check_suite_case(suite, "decode_options", open_device, close_device);
     tcase_add_loop_test(options, a_scale_of_0_is_no_guidance, 0, PRESETS);
     tcase_add_loop_test(options, lookahead_changes_nothing, 0, 4);
     return check_suite_run(suite);

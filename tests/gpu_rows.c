@@ -4,6 +4,7 @@
  *     gpu_rows [FAMILY]  of one family, or of all
  */
 #include "check_rows.h"
+#include "check_suite.h"
 #include "head_rows.h"
 #include "row_suite.h"
 
@@ -76,16 +77,6 @@ static int find_family(const char *name)
     return found;
 }
 
-/* Each a case of its own: by CK_RUN_CASE they can be run side by side. */
-static TCase *add_case(Suite *suite, const char *name)
-{
-    TCase *added = tcase_create(name);
-    tcase_add_unchecked_fixture(added, open_all, close_all);
-    tcase_set_timeout(added, 0);
-    suite_add_tcase(suite, added);
-    return added;
-}
-
 int main(int count, char **arguments)
 {
     const int first = count > 1 ? find_family(arguments[1]) : 0;
@@ -96,8 +87,10 @@ int main(int count, char **arguments)
         return 1;
     }
     Suite *suite = suite_create("gpu_rows");
-    tcase_add_loop_test(add_case(suite, "row_cases"), no_case_fails_and_enough_pass, first, end);
-    tcase_add_loop_test(add_case(suite, "model_rows"), every_argmax_of_the_model_is_exact,
-                        first > FIRST_HEAD ? first : FIRST_HEAD, end);
+    tcase_add_loop_test(check_suite_case(suite, "row_cases", open_all, close_all),
+                        no_case_fails_and_enough_pass, first, end);
+    tcase_add_loop_test(check_suite_case(suite, "model_rows", open_all, close_all),
+                        every_argmax_of_the_model_is_exact, first > FIRST_HEAD ? first : FIRST_HEAD,
+                        end);
     return row_suite_run(suite);
 }

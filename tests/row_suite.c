@@ -1,6 +1,7 @@
 /* row_suite.c - the suite of one operation on one device: the same tests for the CPU and for a GPU */
 #include "row_suite.h"
 
+#include "check_suite.h"
 #include "row_draws.h"
 #include "row_driver.h"
 #include "row_fixture.h"
@@ -148,11 +149,7 @@ END_TEST
 
 TCase *row_suite_case(Suite *suite, const char *name)
 {
-    TCase *added = tcase_create(name);
-    tcase_add_unchecked_fixture(added, row_fixture_open, row_fixture_close);
-    tcase_set_timeout(added, 0);
-    suite_add_tcase(suite, added);
-    return added;
+    return check_suite_case(suite, name, row_fixture_open, row_fixture_close);
 }
 
 void row_suite_add_draws(Suite *suite, const row_suite_setup *with)
