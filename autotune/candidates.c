@@ -2,6 +2,7 @@
 #include "candidates.h"
 
 #include "estimate.h"
+#include "integers.h"
 #include "status.h"
 
 #include <stdlib.h>
@@ -19,11 +20,6 @@ typedef struct enumeration {
     const dllm_problem *problem;
     const dllm_device *device;
 } enumeration;
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 static int by_estimate(const void *left, const void *right)
 {

@@ -1,26 +1,12 @@
 /* family_parts.c - what the GPU families share */
 #include "family_parts.h"
 
+#include "integers.h"
 #include "status.h"
 
 #include <stdio.h>
 
 enum { WARP = 32, SPLITS_MAX = WARP * 1024 };
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 void dllm__split_vocab(dllm_choice *choice, const dllm_split_rule *rule)
 {

@@ -7,6 +7,7 @@
 #include "family_list.h"
 #include "family_parts.h"
 
+#include "integers.h"
 #include "packed_rows.h"
 #include "sm90_params.h"
 #include "status.h"
@@ -41,16 +42,6 @@ static const struct tile {
 
 /* Row tiles that a block of units holds (head_sm90.cu, row_group). */
 enum { ROW_GROUP = 12 };
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Rows of hidden in a stage of the ring. */
 static int hidden_rows(const dllm_choice *choice, int64_t lines)

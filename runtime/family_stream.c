@@ -11,6 +11,7 @@
 #include "family_list.h"
 #include "family_parts.h"
 
+#include "integers.h"
 #include "status.h"
 
 enum {
@@ -21,21 +22,6 @@ enum {
     CLUSTER_BLOCKS_MAX = 8,     /* that every device with clusters takes */
     SHARE_BYTES_MAX = 256 << 10 /* that a block reads while others idle */
 };
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static bool is_plain(const dllm_problem *problem)
 {
