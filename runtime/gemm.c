@@ -10,7 +10,16 @@
 
 #include <stdlib.h>
 
-enum { BUCKETS_MAX = 32, CANDIDATES = 8, WHOLE = 0, LAST = 1, WIDTHS = 2 };
+enum {
+    BUCKETS_MAX = 32,
+    CANDIDATES = 8,
+    WHOLE = 0,
+    LAST = 1,
+    WIDTHS = 2,
+    /* From so many rows on the tiles fill the device: an algorithm with scratch is no faster, and its
+       counters are cleared by a launch of its own. */
+    ROWS_WITHOUT_SCRATCH = 768
+};
 
 struct dllm_gemm {
     const dllm_context *context;
@@ -74,10 +83,10 @@ dllm_status dllm__gemm_run(const dllm_gemm *gemm, const dllm_gemm_call *call, dl
 }
 
 /* Sums are never reduced in a type narrower than fp32: the result is fp32 and so is the scratch. */
-static dllm_status make_preference(dllm_blas_object *out, const dllm_gemm *gemm)
+static dllm_status make_preference(dllm_blas_object *out, const dllm_gemm *gemm, int rows)
 {
     const dllm_cublas *blas = &gemm->context->cublas;
-    const size_t scratch_bytes = DLLM_GEMM_SCRATCH_BYTES;
+    const size_t scratch_bytes = rows < ROWS_WITHOUT_SCRATCH ? DLLM_GEMM_SCRATCH_BYTES : 0;
     const uint32_t operand = (uint32_t)gemm->shape.alignment_bytes, result = 16;
     const struct {
         int attribute;
@@ -122,7 +131,7 @@ static dllm_status choose_algorithm(dllm_blas_algorithm *out, const dllm_gemm *g
 }
 
 /* The algorithms of a bucket, each run once. */
-static dllm_status fill_bucket(dllm_gemm *gemm, dllm_blas_object preference, dllm_gemm_call *call)
+static dllm_status fill_widths(dllm_gemm *gemm, dllm_blas_object preference, dllm_gemm_call *call)
 {
     const int columns[WIDTHS] = {gemm->shape.columns, gemm->shape.last_columns};
     for (int width = 0; width < WIDTHS && columns[width] > 0; width++) {
@@ -135,11 +144,20 @@ static dllm_status fill_bucket(dllm_gemm *gemm, dllm_blas_object preference, dll
     return DLLM_OK;
 }
 
-static dllm_status fill_buckets(dllm_gemm *gemm, dllm_blas_object preference, dllm_gemm_call *call)
+static dllm_status fill_bucket(dllm_gemm *gemm, dllm_gemm_call *call)
+{
+    dllm_blas_object preference = NULL;
+    dllm_status status = make_preference(&preference, gemm, call->rows);
+    if (status == DLLM_OK) status = fill_widths(gemm, preference, call);
+    if (preference) (void)gemm->context->cublas.preference_destroy(preference);
+    return status;
+}
+
+static dllm_status fill_buckets(dllm_gemm *gemm, dllm_gemm_call *call)
 {
     for (int rows = 1;; rows *= 2) {
         call->rows = rows < gemm->shape.rows ? rows : gemm->shape.rows;
-        DLLM_TRY(fill_bucket(gemm, preference, call));
+        DLLM_TRY(fill_bucket(gemm, call));
         if (call->rows == gemm->shape.rows) break;
     }
     return dllm__driver_check(&gemm->context->driver,
@@ -191,7 +209,6 @@ dllm_status dllm__gemm_create(dllm_gemm **out, const dllm_context *context,
                               const dllm_gemm_shape *shape)
 {
     const dllm_driver *driver = &context->driver;
-    dllm_blas_object preference = NULL;
     dllm_cu_pointer memory = 0;
     dllm_gemm_call call = {0};
     dllm_status status;
@@ -200,11 +217,9 @@ dllm_status dllm__gemm_create(dllm_gemm **out, const dllm_context *context,
     created->context = context;
     created->shape = *shape;
     status = describe(created);
-    if (status == DLLM_OK) status = make_preference(&preference, created);
     if (status == DLLM_OK) status = lay_out(&call, &memory, created);
-    if (status == DLLM_OK) status = fill_buckets(created, preference, &call);
+    if (status == DLLM_OK) status = fill_buckets(created, &call);
     if (memory) (void)driver->memory_free(memory);
-    if (preference) (void)context->cublas.preference_destroy(preference);
     if (status == DLLM_OK)
         *out = created;
     else
