@@ -167,9 +167,10 @@ DLLM_RULE void dllm_sort_words(uint64_t *words, int32_t count)
             dllm_team_meet();
             for (int32_t i = dllm_team_rank(); i < count; i += dllm_team_size()) {
                 const int32_t other = i ^ distance;
+                if (other < i) continue; /* its thread may be writing both */
                 const uint64_t a = words[i], b = words[other];
                 const int32_t ascends = (i & run) == 0;
-                if (other < i || (a > b) != ascends || a == b) continue;
+                if ((a > b) != ascends || a == b) continue;
                 words[i] = b;
                 words[other] = a;
             }
