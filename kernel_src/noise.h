@@ -21,10 +21,34 @@
 #define DLLM_UNROLL
 #endif
 
-/** Both halves of a product. */
+/** A double by its bits. */
+typedef union dllm_double_bits {
+    double number;
+    uint64_t bits;
+} dllm_double_bits;
+
+/**
+ * The upper half of a product, b odd and at least 2^31, by one fma in double. With a behind the leading
+ * bit of 2^52 it sums a b - 2^31 and 3 * 2^83, whose last place is worth 2^32: half of that less, the nearest
+ * is the one below. A tie takes a lower half of 0, thus a = 0, and goes to the even one, 3 * 2^83 itself.
+ */
+DLLM_NOISE uint32_t dllm_upper_half(uint32_t a, uint32_t b)
+{
+    const double rest = 0x1p52 * (0x1.8p32 - (double)b) - 0x1p31; /* exact */
+    dllm_double_bits view;
+    view.bits = 0x4330000000000000u | a;
+    view.number = fma(view.number, (double)b, rest);
+    return (uint32_t)view.bits;
+}
+
+/** Both halves of a product; b odd and at least 2^31. */
 DLLM_NOISE uint32_t dllm_multiply(uint32_t *low, uint32_t a, uint32_t b)
 {
-#ifdef __CUDACC_RTC__
+#ifdef DLLM_UPPER_IN_DOUBLE
+    /* beside wgmma, which wide products take turns with (autotune/facts.md) */
+    *low = a * b;
+    return dllm_upper_half(a, b);
+#elif defined(__CUDACC_RTC__)
     /* written as a shift, each upper half costs an instruction to get at */
     uint32_t high;
     asm("{\n"
@@ -51,8 +75,8 @@ DLLM_NOISE void dllm_philox(uint32_t counter[4], uint32_t key_low, uint32_t key_
     for (int round = 0; round < 10; round++) {
         uint32_t left;
         uint32_t right;
-        const uint32_t left_high = dllm_multiply(&left, 0xd2511f53u, c[0]);
-        const uint32_t right_high = dllm_multiply(&right, 0xcd9e8d57u, c[2]);
+        const uint32_t left_high = dllm_multiply(&left, c[0], 0xd2511f53u);
+        const uint32_t right_high = dllm_multiply(&right, c[2], 0xcd9e8d57u);
         c[0] = right_high ^ c[1] ^ key_low;
         c[2] = left_high ^ c[3] ^ key_high;
         c[1] = right;

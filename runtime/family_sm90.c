@@ -20,6 +20,8 @@ enum {
     HIDDEN_STEP = 8,   /* rows: a swizzle pattern is 8 lines */
     SIDE_ROWS = 192,   /* rows of a tile that three warpgroups share; two take turns with others */
     PAIR_STAGES = 5,   /* with fewer, two at a time leave the products waiting */
+    SMALL_ROWS = 64,   /* of the smallest tile, whose lanes have registers to spare */
+    DRAWN_ROWS = 128,  /* most rows that are drawn in such tiles */
     UNIT_COLUMNS = 32, /* what starting a unit costs, beside one that is bound by products */
     NARROW_VOCAB = 128,
     STATES_BYTES_MAX = 16 << 20,
@@ -129,14 +131,17 @@ static dllm_status legal_operands(const dllm_problem *problem)
     return DLLM_OK;
 }
 
+static bool is_drawn(const dllm_problem *problem)
+{
+    return (dllm__statistics(problem) & DLLM_STATISTIC_GUMBEL) != 0;
+}
+
 /* Lists of candidates are kept by tiles of 64 rows alone, and so are draws of guided rows behind a softcap:
    lanes of more have no registers for them. */
 static bool is_small(const dllm_problem *problem)
 {
-    const uint32_t statistics = dllm__statistics(problem);
-    const bool drawn = statistics & DLLM_STATISTIC_GUMBEL;
-    return statistics & DLLM_STATISTIC_CANDIDATES ||
-           (drawn && problem->is_guided && problem->softcap != 0);
+    return dllm__statistics(problem) & DLLM_STATISTIC_CANDIDATES ||
+           (is_drawn(problem) && problem->is_guided && problem->softcap != 0);
 }
 
 /* Widest tile: in lanes of more rows a draw, or a transform, leaves no registers for accumulators of
@@ -146,9 +151,8 @@ static int vocab_most(const dllm_problem *problem, int tile_rows)
     const uint32_t of_rows = DLLM_TRANSFORM_TEMPERED | DLLM_TRANSFORM_ROW_TEMPERATURE |
                              DLLM_TRANSFORM_ROW_KEY | DLLM_TRANSFORM_NOISE |
                              DLLM_TRANSFORM_ROW_SEED;
-    const bool folds_more =
-        dllm__statistics(problem) & DLLM_STATISTIC_GUMBEL || dllm__transforms(problem) & ~of_rows;
-    if (tile_rows <= 64) return INT32_MAX;
+    const bool folds_more = is_drawn(problem) || dllm__transforms(problem) & ~of_rows;
+    if (tile_rows <= SMALL_ROWS) return INT32_MAX;
     if (is_small(problem)) return 0;
     return folds_more ? NARROW_VOCAB : INT32_MAX;
 }
@@ -198,7 +202,7 @@ static void choose_splits(const dllm_problem *problem, const dllm_device *device
     const int64_t tiles_of_rows = row_tiles(choice, lines_max(problem));
     const bool one = tiles_of_rows <= 1;
     /* tiles that would leave blocks without a unit: each block has one of every row tile */
-    const bool rotates = choice->tile_rows == 64 && !one && tiles_of_rows < ROW_GROUP &&
+    const bool rotates = choice->tile_rows == SMALL_ROWS && !one && tiles_of_rows < ROW_GROUP &&
                          device->multiprocessors % tiles_of_rows != 0 && !is_small(problem);
     const int group = rotates ? 1 : ROW_GROUP;
     const int64_t states = STATES_BYTES_MAX / (int64_t)sizeof(dllm_row_state);
@@ -215,11 +219,26 @@ static void choose_splits(const dllm_problem *problem, const dllm_device *device
     dllm__split_vocab(choice, &rule);
 }
 
-static void propose(const dllm_problem *problem, const dllm_device *device, dllm_choice *choice)
+/* With few rows the tensor cores have time to spare: draws then take products in double, whose unit
+   shares ports with them, in tiles of 64 rows. */
+static bool draws_in_double(const dllm_problem *problem, int tile_rows)
+{
+    return is_drawn(problem) && !is_small(problem) && tile_rows <= SMALL_ROWS &&
+           lines_max(problem) <= DRAWN_ROWS;
+}
+
+static const struct tile *find_tile(const dllm_problem *problem)
 {
     const struct tile *tile = tiles;
-    while (tile->rows_max < lines_max(problem) && !is_small(problem))
+    if (is_small(problem) || draws_in_double(problem, tile->rows)) return tile;
+    while (tile->rows_max < lines_max(problem))
         tile++;
+    return tile;
+}
+
+static void propose(const dllm_problem *problem, const dllm_device *device, dllm_choice *choice)
+{
+    const struct tile *tile = find_tile(problem);
     choice->tile_rows = tile->rows;
     choice->tile_vocab = (int)smaller(tile->vocab, vocab_most(problem, tile->rows));
     choice->tile_depth = DLLM_SM90_STEP_DEPTH;
@@ -238,6 +257,8 @@ static int kernels(const dllm_problem *problem, const dllm_choice *choice, dllm_
         dllm__kernel_define(&out[HEAD], "DLLM_GROUPS", groups(choice));
         dllm__kernel_define(&out[HEAD], "DLLM_TAKE_TURNS", 0);
     }
+    if (draws_in_double(problem, choice->tile_rows))
+        dllm__kernel_define(&out[HEAD], "DLLM_UPPER_IN_DOUBLE", 1);
     dllm__define_request(&out[HEAD], problem);
     dllm__combine_spec(&out[COMBINE], problem);
     return 2 + dllm__packed_spec(&out[GATHER], problem);

@@ -33,6 +33,41 @@ START_TEST(philox_gives_the_known_answers)
 }
 END_TEST
 
+constexpr uint32_t multipliers[] = {0xd2511f53, 0xcd9e8d57, 0x80000001, ~0u};
+
+void check_upper_half(uint32_t a)
+{
+    for (uint32_t b : multipliers) {
+        const uint64_t product = static_cast<uint64_t>(a) * b;
+        ck_assert_msg(dllm_upper_half(a, b) == product >> 32, "%08x * %08x: %08x", a, b,
+                      dllm_upper_half(a, b));
+    }
+}
+
+/* Where the lower half is 0, or about to wrap, the sum lies next to a tie: the a whose product with a
+   multiplier ends in `low` is low times its inverse modulo 2^32. */
+START_TEST(upper_halves_are_exact)
+{
+    const uint32_t lows[] = {0, 1, 2, 0x7fffffff, 0x80000000, 0x80000001, ~1u, ~0u};
+    for (uint32_t b : multipliers) {
+        uint32_t inverse = b; /* right in 3 bits, twice as many each time */
+        for (int i = 0; i < 4; i++)
+            inverse *= 2 - b * inverse;
+        const uint32_t one = inverse * b;
+        ck_assert_uint_eq(one, 1);
+        for (uint32_t low : lows)
+            check_upper_half(low * inverse);
+    }
+    for (uint32_t bit = 1; bit != 0; bit *= 2) {
+        check_upper_half(bit - 1);
+        check_upper_half(bit);
+        check_upper_half(~bit);
+    }
+    for (uint32_t i = 0, a = 1; i < 200000; i++, a = a * 1664525 + 1013904223)
+        check_upper_half(a);
+}
+END_TEST
+
 /* u = (2 w + 1) 2^-53 and 1 - u are exact in double. */
 double exact_gumbel(uint32_t high, uint32_t low)
 {
@@ -85,6 +120,7 @@ int main()
     TCase *group = tcase_create("noise");
     tcase_add_loop_test(group, philox_gives_the_known_answers, 0,
                         static_cast<int>(sizeof answers / sizeof answers[0]));
+    tcase_add_test(group, upper_halves_are_exact);
     tcase_add_test(group, gumbel_keeps_its_tolerance);
     tcase_add_test(group, gumbel_reaches_both_ends);
     suite_add_tcase(suite, group);
