@@ -37,6 +37,30 @@ cat >"$folder/stalled.json" <<'END'
   {"logits": [[0, 1]], "mask_id": 1, "mask_rule": "allow", "rule": {"name": "threshold"},
    "expected": {"tokens": [1], "selected": [0], "status": "done"}}]}]}
 END
+# decode cases with a number that fits nothing
+cat >"$folder/unfit.json" <<'END'
+{"cases": [
+ {"id": "rows", "kind": "rows", "runs": [{"logits": [[0, 1]], "expected": {"rows": [{"max": 1}, {"max": 1}]}}]},
+ {"id": "shard", "kind": "rows", "runs": [{"logits": [[0, 1]], "shards": [[0, 1], [1, 3]]}]},
+ {"id": "uniforms", "kind": "filter", "runs": [{"logits": [0, 1], "temperature": 1, "uniforms": [1]}]},
+ {"id": "draw", "kind": "filter", "runs": [{"logits": [0, "nan"], "temperature": 1, "uniforms": [1, 1]}]},
+ {"id": "shares", "kind": "schedule", "runs": [
+  {"steps": 1, "masks": 1, "expected": {"transfer_probability": [1, 1]}}]},
+ {"id": "entropy", "kind": "select", "runs": [
+  {"confidence": [0.5, 0.25], "entropy": [1], "rule": {"name": "entropy_bound"}}]},
+ {"id": "masked", "kind": "step", "runs": [
+  {"logits": [[0, 1]], "mask_id": 1, "rule": {"name": "threshold"}, "masked": [1, 1]}]},
+ {"id": "flags", "kind": "step", "runs": [
+  {"logits": [[0, 1]], "mask_id": 1, "rule": {"name": "threshold"}, "expected": {"flags": ["", ""]}}]},
+ {"id": "committed", "kind": "eos", "runs": [{"canvas": [0, 1], "block": [0, 2], "just_committed": [-1]}]},
+ {"id": "block", "kind": "eos", "runs": [{"canvas": [0, 1], "block": [0], "just_committed": []}]},
+ {"id": "window", "kind": "gather", "runs": [{"masked": [0], "block_length": 1, "window": "half"}]},
+ {"id": "low", "kind": "gather", "runs": [
+  {"masked": [0], "prompt_len": -1e300, "block_index": 1e300, "block_length": 1e300,
+   "window": "block"}]},
+ {"id": "empty", "kind": "loop", "runs": [
+  {"family": "sdar", "vocab": 2, "mask_id": 1, "prompt": [], "gen_length": 0, "table": []}]}]}
+END
 sed 's/"argmax": 1/"argmax": 0/' "$folder/right.json" >"$folder/wrong.json"
 sed 's/"logits": \[1, 2\]/"logits": [1]/' "$folder/right.json" >"$folder/short.json"
 sed 's/"logits": \[1, 2\]/"bad_index": true/' "$folder/right.json" >"$folder/ungathered.json"
@@ -62,6 +86,23 @@ sed 's/6, 7, 8, 9, 10, 11\], "forwards": 4/6, 7, 8, 9, 10, 12], "forwards": 4/' 
 expect 2 '^FAIL factor_loop: run 0: final ' decode "$folder/ended.json"
 expect 2 '^FAIL one: run 0: status no_progress, wanted done$' decode "$folder/stalled.json"
 expect 2 '^FAIL one: run 0: selected \[0\], wanted \[1\]$' decode "$folder/chosen.json"
+while read -r line; do
+    expect 2 "^FAIL $line" decode "$folder/unfit.json"
+done <<'END'
+rows: run 0: 2 rows are expected of 1$
+shard: run 0: a shard of columns 1 .. 3 is outside 0 .. 2$
+uniforms: run 0: 1 uniforms of 2 logits$
+draw: run 0: a draw among 0 candidates of 2 logits$
+shares: run 0: expected transfer_probability is no list of 1 numbers$
+entropy: run 0: 2 confidences and 1 entropies$
+masked: run 0: masked has 2 positions, logits 1$
+flags: run 0: flags of 2 positions are expected of 1$
+committed: run 0: just_committed -1 is outside 0 .. 1$
+block: run 0: block is no list of two positions$
+window: run 0: the window's name is not known$
+low: run 0: status -1, wanted none$
+empty: run 0: length_max 0 is outside 1 .. 16777216$
+END
 expect 1 'no list "cases" whose members have id and kind' decode "$cases"
 expect 1 '--tier "D" is not A, B or C' decode "$cases" --tier D
 expect 1 'no case file is given' rows

@@ -27,8 +27,8 @@ static bool run_schedule(decode_checker *checker, const json_t *run, const json_
     (void)checker;
     const dllm_schedule schedule = {.struct_size = sizeof schedule,
                                     .dream = field_word(run, "rule", rules),
-                                    .steps = (int32_t)field_number(run, "steps", 0),
-                                    .masks = (int64_t)field_number(run, "masks", 0),
+                                    .steps = field_integer(run, "steps", 0),
+                                    .masks = field_integer(run, "masks", 0),
                                     .eps = (float)field_number(run, "eps", 0)};
     if (schedule.dream < 0)
         return DLLM_REFUSE(why, "rule \"%s\" is not offered",
@@ -43,12 +43,7 @@ static bool run_schedule(decode_checker *checker, const json_t *run, const json_
         shares.values[i] = (double)fractions[i];
     }
     if (!field_same(expected, "counts", &got, why)) return false;
-    const json_t *list = json_object_get(expected, "transfer_probability");
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (fabs(json_number_value(json_array_get(list, i)) - shares.values[i]) > 1e-6)
-            return DLLM_REFUSE(why, "transfer_probability %zu is %.9g, wanted %.9g", i,
-                               shares.values[i], json_number_value(json_array_get(list, i)));
-    return true;
+    return field_all_near(expected, "transfer_probability", &shares, 1e-6, why);
 }
 
 /* ---- select ------------------------------------------------------------------------------- */
@@ -65,8 +60,8 @@ bool decode_selection_read(dllm_selection *out, const json_t *rule, dllm_message
     *out = (dllm_selection){
         .struct_size = sizeof *out,
         .name = (dllm_select_name)name,
-        .count = (int32_t)field_number(rule, "k", 0),
-        .inclusive = (int32_t)field_number(rule, "inclusive", 0),
+        .count = field_integer(rule, "k", 0),
+        .inclusive = field_integer(rule, "inclusive", 0),
         .variant = field_word(rule, "variant", variants),
         .by_key = field_word(rule, "order", orders),
         .run_ties = field_word(rule, "run_ties", ties),
@@ -91,6 +86,8 @@ static bool run_select(decode_checker *checker, const json_t *run, const json_t 
     const bool has_entropy = field_numbers(&entropy, run, "entropy");
     const field_list *list = has_keys ? &confidence : &entropy;
     if (!has_keys && !has_entropy) return DLLM_REFUSE(why, "neither confidence nor entropy");
+    if (has_keys && has_entropy && confidence.count != entropy.count)
+        return DLLM_REFUSE(why, "%d confidences and %d entropies", confidence.count, entropy.count);
     if (!decode_selection_read(&selection, json_object_get(run, "rule"), why)) return false;
     for (int q = 0; q < list->count; q++) {
         masked[q] = (uint8_t)(isnan(list->values[q]) ? 0 : 1);
@@ -116,7 +113,22 @@ static bool read_canvas(int64_t *canvas, field_list *list, const json_t *run, dl
 {
     if (!field_numbers(list, run, "canvas")) return DLLM_REFUSE(why, "canvas is no list");
     for (int q = 0; q < list->count; q++)
-        canvas[q] = (int64_t)list->values[q];
+        canvas[q] = field_whole(list->values[q]);
+    return true;
+}
+
+/* Marks the positions of the field just_committed. */
+static bool read_committed(uint8_t *committed, const json_t *run, int length, dllm_message *why)
+{
+    field_list just;
+    if (!field_numbers(&just, run, "just_committed"))
+        return DLLM_REFUSE(why, "just_committed is no list");
+    for (int i = 0; i < just.count; i++) {
+        const int position = field_whole(just.values[i]);
+        if (position < 0 || position >= length)
+            return DLLM_REFUSE(why, "just_committed %d is outside 0 .. %d", position, length - 1);
+        committed[position] = 1;
+    }
     return true;
 }
 
@@ -126,25 +138,24 @@ static bool run_eos(decode_checker *checker, const json_t *run, const json_t *ex
     static const char *const rules[] = {"never", "gap_closed", "after_block", "fill", "step", NULL};
     int64_t canvas[FIELD_LIST_MAX];
     uint8_t eligible[FIELD_LIST_MAX], committed[FIELD_LIST_MAX] = {0};
-    field_list ids, block, just, got = {0};
-    const int64_t eos = (int64_t)field_number(run, "eos", -1);
+    field_list ids, block, got = {0};
+    const int64_t eos = field_integer(run, "eos", -1);
     int32_t stop = -1;
     (void)checker;
-    if (!read_canvas(canvas, &ids, run, why)) return false;
-    if (!field_numbers(&block, run, "block") || !field_numbers(&just, run, "just_committed"))
-        return DLLM_REFUSE(why, "block or just_committed is no list");
-    for (int i = 0; i < just.count; i++)
-        committed[(int)just.values[i]] = 1;
+    if (!read_canvas(canvas, &ids, run, why) || !read_committed(committed, run, ids.count, why))
+        return false;
+    if (!field_numbers(&block, run, "block") || block.count != 2)
+        return DLLM_REFUSE(why, "block is no list of two positions");
     const dllm_sequence_state state = {.struct_size = sizeof state,
                                        .canvas = canvas,
                                        .chosen = committed,
                                        .eos = &eos,
                                        .eos_count = 1,
                                        .length = ids.count,
-                                       .prompt = (int64_t)field_number(run, "prompt_len", 0),
-                                       .low = (int64_t)block.values[0],
-                                       .high = (int64_t)block.values[1],
-                                       .mask_id = (int64_t)field_number(run, "mask_id", -1),
+                                       .prompt = field_integer(run, "prompt_len", 0),
+                                       .low = field_whole(block.values[0]),
+                                       .high = field_whole(block.values[1]),
+                                       .mask_id = field_integer(run, "mask_id", -1),
                                        .rule = (dllm_eos_rule)field_word(run, "eos_rule", rules)};
     if (dllm_decode_end(&stop, eligible, &state) != DLLM_OK)
         return refuse_status(why, "dllm_decode_end");
@@ -165,15 +176,17 @@ static bool run_gather(decode_checker *checker, const json_t *run, const json_t 
     field_list masked, got = {0};
     (void)checker;
     if (!field_numbers(&masked, run, "masked")) return DLLM_REFUSE(why, "masked is no list");
-    const int64_t length = (int64_t)field_number(run, "block_length", 0);
-    const int64_t low = (int64_t)field_number(run, "prompt_len", 0) +
-                        (int64_t)field_number(run, "block_index", 0) * length;
+    const int64_t length = field_integer(run, "block_length", 0);
+    const int64_t low = field_integer(run, "prompt_len", 0) +
+                        (int64_t)field_integer(run, "block_index", 0) * length;
     const int64_t starts[] = {0, low, low > 0 ? low - 1 : 0};
+    const int window = field_word(run, "window", windows);
+    if (window < 0) return DLLM_REFUSE(why, "the window's name is not known");
     for (int i = 0; i < masked.count; i++)
-        positions[i] = (int64_t)masked.values[i];
+        positions[i] = field_whole(masked.values[i]);
     const dllm_status status =
-        dllm_decode_rows(rows, positions, masked.count, (int32_t)field_number(run, "shift", 0),
-                         starts[field_word(run, "window", windows)], low + length);
+        dllm_decode_rows(rows, positions, masked.count, field_integer(run, "shift", 0),
+                         starts[window], low + length);
     const bool wants_error = json_is_true(json_object_get(expected, "error"));
     if (wants_error != (status != DLLM_OK))
         return DLLM_REFUSE(why, "status %d, wanted %s", (int)status,

@@ -17,6 +17,24 @@ double field_number(const json_t *run, const char *name, double otherwise)
     return field_value(json_object_get(run, name), otherwise);
 }
 
+int32_t field_whole(double value)
+{
+    if (!(value > INT32_MIN)) return INT32_MIN;
+    return value < INT32_MAX ? (int32_t)value : INT32_MAX;
+}
+
+int32_t field_integer(const json_t *run, const char *name, int32_t otherwise)
+{
+    return field_whole(field_number(run, name, otherwise));
+}
+
+uint32_t field_noise_word(const json_t *number, double denominator)
+{
+    const double word = field_value(number, 0) / denominator * 0x1p32;
+    if (!(word > 0)) return 0;
+    return word < UINT32_MAX ? (uint32_t)word : UINT32_MAX;
+}
+
 int field_word(const json_t *run, const char *name, const char *const *words)
 {
     const char *word = json_string_value(json_object_get(run, name));

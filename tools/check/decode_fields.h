@@ -22,6 +22,15 @@ double field_value(const json_t *value, double otherwise);
 /** A field's number, "inf" and the like too; `otherwise` if it is missing or null. */
 double field_number(const json_t *run, const char *name, double otherwise);
 
+/** A number as an integer, held within 32 bits; NaN is the lowest. */
+int32_t field_whole(double value);
+
+/** A field's number as such an integer. */
+int32_t field_integer(const json_t *run, const char *name, int32_t otherwise);
+
+/** n stands for u = n / denominator: the upper word n * 2^32 / denominator of it, the lower is 0. */
+uint32_t field_noise_word(const json_t *number, double denominator);
+
 /** Place of a field's word in a list that ends with NULL; 0 if it is missing, -1 if unknown. */
 int field_word(const json_t *run, const char *name, const char *const *words);
 

@@ -117,12 +117,17 @@ bool decode_filtering_run(decode_checker *checker, const json_t *run, const json
     const double denominator = field_number(run, "uniform_den", 1);
     if (!field_numbers(&logits, run, "logits")) return DLLM_REFUSE(why, "logits is no list");
     const bool drawn = field_numbers(&uniforms, run, "uniforms");
+    if (drawn && uniforms.count != logits.count)
+        return DLLM_REFUSE(why, "%d uniforms of %d logits", uniforms.count, logits.count);
     if (!find_best(&row, checker, &logits, temperature, why)) return false;
-    for (int i = 0; drawn && i < row.count; i++)
+    for (int i = 0; drawn && i < row.count; i++) {
+        if (row.ids[i] < 0)
+            return DLLM_REFUSE(why, "a draw among %d candidates of %d logits", i, row.count);
         gumbel[i] = (float)-log(-log(uniforms.values[row.ids[i]] / denominator + 0x1p-53));
+    }
     const dllm_filter_options options = {.struct_size = sizeof options,
                                          .k_first = field_word(run, "filter_order", orders),
-                                         .top_k = (int32_t)field_number(run, "top_k", 0),
+                                         .top_k = field_integer(run, "top_k", 0),
                                          .top_p = (float)field_number(run, "top_p", 1),
                                          .temperature = temperature};
     const dllm_filter_candidates candidates = {.struct_size = sizeof candidates,

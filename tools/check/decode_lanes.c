@@ -23,19 +23,19 @@ static void read_selection(dllm_selection *out, const json_t *run)
 {
     static const char *const variants[] = {"paper", "first_failure", "drop_last", NULL};
     out->threshold = (float)field_number(run, "threshold", (double)out->threshold);
-    out->inclusive = (int32_t)field_number(run, "inclusive", out->inclusive);
+    out->inclusive = field_integer(run, "inclusive", out->inclusive);
     out->factor = (float)field_number(run, "factor", (double)out->factor);
-    out->count = (int32_t)field_number(run, "num_to_transfer", out->count);
+    out->count = field_integer(run, "num_to_transfer", out->count);
     if (json_object_get(run, "variant")) out->variant = field_word(run, "variant", variants);
 }
 
 static void read_numbers(dllm_sequence *out, const json_t *run)
 {
-    out->steps = (int32_t)field_number(run, "steps", out->steps);
-    out->steps_per_block = (int32_t)field_number(run, "steps_per_block", out->steps_per_block);
+    out->steps = field_integer(run, "steps", out->steps);
+    out->steps_per_block = field_integer(run, "steps_per_block", out->steps_per_block);
     out->eps = (float)field_number(run, "eps", (double)out->eps);
     out->edit_threshold = (float)field_number(run, "edit_threshold", (double)out->edit_threshold);
-    out->max_post_steps = (int32_t)field_number(run, "max_post_steps", out->max_post_steps);
+    out->max_post_steps = field_integer(run, "max_post_steps", out->max_post_steps);
     out->penalty = (float)field_number(run, "penalty_lambda", (double)out->penalty);
     out->cfg_scale = (float)field_number(run, "cfg_scale", (double)out->cfg_scale);
     out->filter.temperature =
@@ -51,7 +51,7 @@ static bool read_options(decode_lanes *out, const json_t *run, dllm_message *why
     dllm_decode_options *options = &out->options;
     const bool has_words =
         json_object_get(run, "uniforms") || json_object_get(run, "order_uniforms");
-    out->vocab = (int)field_number(run, "vocab", 0);
+    out->vocab = field_integer(run, "vocab", 0);
     if (out->vocab < 1 || out->vocab > FIELD_LIST_MAX)
         return DLLM_REFUSE(why, "vocab is outside 1 .. %d", FIELD_LIST_MAX);
     options->head.vocab = options->head.depth = out->vocab;
@@ -59,10 +59,10 @@ static bool read_options(decode_lanes *out, const json_t *run, dllm_message *why
     options->head.inputs = has_words ? DLLM_IN_NOISE : 0;
     options->guides = json_object_get(run, "uncond_table") != NULL;
     if (field_word(run, "cfg_round", roundings) == 1) options->head.cfg_round = DLLM_BF16;
-    options->mask_id = (int64_t)field_number(run, "mask_id", -1);
+    options->mask_id = field_integer(run, "mask_id", -1);
     options->mask_rule = (dllm_mask_rule)field_word(run, "mask_rule", mask_rules);
     options->eligible_prefix = field_word(run, "eligible", scopes);
-    options->fixed_steps = (int32_t)field_number(run, "fixed_steps", 0);
+    options->fixed_steps = field_integer(run, "fixed_steps", 0);
     options->draws = options->draws || field_number(run, "temperature", 0) > 0;
     if (field_word(run, "remasking", orders) == 1) options->key = DLLM_KEY_RANDOM;
     return true;
@@ -77,7 +77,7 @@ static bool read_canvas(decode_lane *lane, double mask_id, dllm_message *why)
     int prompt = 0;
     if (field_numbers(canvas, lane->run, "prompt")) {
         prompt = canvas->count;
-        const int masks = (int)field_number(lane->run, "gen_length", 0);
+        const int masks = field_integer(lane->run, "gen_length", 0);
         for (int i = 0; i < masks && canvas->count < FIELD_LIST_MAX; i++)
             canvas->values[canvas->count++] = mask_id;
     } else if (field_numbers(canvas, lane->run, "canvas")) {
@@ -96,14 +96,14 @@ static bool read_canvas(decode_lane *lane, double mask_id, dllm_message *why)
 static void place_blocks(decode_lane *lane, const dllm_decode_options *options)
 {
     field_list *canvas = &lane->canvas;
-    const int given = (int)field_number(lane->run, "block_length", 0);
+    const int given = field_integer(lane->run, "block_length", 0);
     if (!options->aligned_blocks) {
         lane->sequence.block_length = given;
         return;
     }
     const int length = given ? given : canvas->count;
     lane->sequence.block_length = length;
-    while (canvas->count % length != 0 && canvas->count < FIELD_LIST_MAX)
+    while (length > 0 && canvas->count % length != 0 && canvas->count < FIELD_LIST_MAX)
         canvas->values[canvas->count++] = (double)options->mask_id;
 }
 

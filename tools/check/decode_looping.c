@@ -116,11 +116,6 @@ static int forward(void *user, dllm_trunk_call *call)
 
 /* ---- noise -------------------------------------------------------------------------------- */
 
-static uint32_t word_of(const json_t *number, double denominator)
-{
-    return (uint32_t)(field_value(number, 0) / denominator * 0x1p32);
-}
-
 /* The words of this forward, of a run that has one sequence. */
 static bool write_noise(looping *work, const json_t *run, dllm_message *why)
 {
@@ -132,10 +127,10 @@ static bool write_noise(looping *work, const json_t *run, dllm_message *why)
     static uint32_t words[FIELD_LIST_MAX * FIELD_LIST_MAX * 2], own[FIELD_LIST_MAX * 2];
     if (!work->noise) return true;
     for (size_t q = 0; q < length; q++) {
-        own[2 * q] = word_of(json_array_get(order, q), denominator);
+        own[2 * q] = field_noise_word(json_array_get(order, q), denominator);
         for (size_t v = 0; v < vocab; v++)
             words[2 * (q * vocab + v)] =
-                word_of(json_array_get(json_array_get(ids, q), v), denominator);
+                field_noise_word(json_array_get(json_array_get(ids, q), v), denominator);
     }
     device_memory *memory = &work->checker->memory;
     return (device_write(memory, work->noise, words, length * vocab * 8) &&
@@ -200,7 +195,7 @@ static bool write_constants(looping *work)
         identity[v * vocab + v] = 1;
     for (int s = 0; s < work->lanes.count; s++)
         for (int q = 0; q < work->lanes.lanes[s].canvas.count; q++)
-            ids[s * length + q] = (int64_t)work->lanes.lanes[s].canvas.values[q];
+            ids[s * length + q] = field_whole(work->lanes.lanes[s].canvas.values[q]);
     return device_write(&work->checker->memory, work->weight, identity,
                         (size_t)(vocab * vocab) * sizeof *identity) &&
            device_write(&work->checker->memory, work->canvas, ids,

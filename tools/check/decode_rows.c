@@ -48,7 +48,6 @@ static bool read_guidance(decode_rows *out, const json_t *run, dllm_message *why
     return read_table(out->logits + rows * vocab, list, rows, vocab, "uncond", why);
 }
 
-/* n stands for u = n / denominator: the words (n * 2^32 / denominator, 0). */
 static bool read_noise(decode_rows *out, const json_t *run, dllm_message *why)
 {
     const json_t *list = json_object_get(run, "uniforms");
@@ -60,8 +59,7 @@ static bool read_noise(decode_rows *out, const json_t *run, dllm_message *why)
         const json_t *row = json_array_get(list, i / vocab);
         if (json_array_size(row) != vocab)
             return DLLM_REFUSE(why, "uniforms has rows of another length");
-        const double n = field_value(json_array_get(row, i % vocab), 0);
-        out->noise[2 * i] = (uint32_t)(n / denominator * 0x1p32);
+        out->noise[2 * i] = field_noise_word(json_array_get(row, i % vocab), denominator);
     }
     out->problem.noise = out->noise;
     out->is_drawn = true;
@@ -86,7 +84,7 @@ bool decode_rows_read(decode_rows *out, const json_t *run, dllm_message *why)
     problem->hidden = out->logits;
     problem->hidden_type = DLLM_FP32;
     problem->id_type = DLLM_INT64;
-    problem->valid_vocab = (int64_t)field_number(run, "valid_vocab", 0);
+    problem->valid_vocab = field_integer(run, "valid_vocab", 0);
     problem->scale = (float)field_number(run, "scale", 0);
     problem->softcap = (float)field_number(run, "softcap", 0);
     problem->plan_temperature = (float)field_number(run, "temperature", 0);
@@ -94,13 +92,13 @@ bool decode_rows_read(decode_rows *out, const json_t *run, dllm_message *why)
         return false;
     if (field_numbers(&list, run, "suppress"))
         for (int i = 0; i < list.count; i++)
-            if (!decode_rows_suppress(out, (int64_t)list.values[i], why)) return false;
+            if (!decode_rows_suppress(out, field_whole(list.values[i]), why)) return false;
     if (field_numbers(&list, run, "bias")) problem->bias = out->bias;
     for (int i = 0; problem->bias && i < list.count; i++)
         out->bias[i] = (float)list.values[i];
     if (field_numbers(&list, run, "target")) problem->target = out->target;
     for (int i = 0; problem->target && i < list.count; i++)
-        out->target[i] = (int64_t)list.values[i];
+        out->target[i] = field_whole(list.values[i]);
     return read_noise(out, run, why);
 }
 
@@ -118,10 +116,13 @@ static bool export_shard(dllm_state *out, decode_checker *checker, const row_pro
 {
     row_problem shard = *whole;
     row_result result = {0};
-    const int64_t from = (int64_t)range->values[0];
+    const int64_t from = field_whole(range->values[0]), to = field_whole(range->values[1]);
+    if (from < 0 || to <= from || to > whole->vocab)
+        return DLLM_REFUSE(why, "a shard of columns %jd .. %jd is outside 0 .. %jd", (intmax_t)from,
+                           (intmax_t)to, (intmax_t)whole->vocab);
     shard.hidden = (const float *)whole->hidden + from;
     shard.hidden_stride = whole->vocab;
-    shard.vocab = (int64_t)range->values[1] - from;
+    shard.vocab = to - from;
     shard.vocab_offset = from;
     shard.behaviour = DLLM_PARTIAL_STATE;
     const bool done = decode_rows_sample(&result, checker, &shard, why);
@@ -161,8 +162,11 @@ static double tolerance_of(int output, double wanted)
     return fabs(wanted) > 100 ? 1e-6 * fabs(wanted) : 1e-5;
 }
 
-static bool compare(const row_result *result, const json_t *rows, dllm_message *why)
+static bool compare(const row_result *result, int64_t count, const json_t *rows, dllm_message *why)
 {
+    if (json_array_size(rows) > (size_t)count)
+        return DLLM_REFUSE(why, "%zu rows are expected of %jd", json_array_size(rows),
+                           (intmax_t)count);
     for (size_t r = 0; r < json_array_size(rows); r++)
         for (int output = 0; output < ROW_FLAGS; output++) {
             const char *name = row_output_name(output);
@@ -194,7 +198,7 @@ bool decode_rows_run(decode_checker *checker, const json_t *run, const json_t *e
     if (rows->is_drawn) problem->outputs |= DLLM_OUT_GUMBEL_ID | DLLM_OUT_GUMBEL_LOGPROB;
     done = done && (shards ? merge_shards(&result, checker, problem, shards, why)
                            : decode_rows_sample(&result, checker, problem, why));
-    done = done && compare(&result, json_object_get(expected, "rows"), why);
+    done = done && compare(&result, problem->rows, json_object_get(expected, "rows"), why);
     row_result_release(&result);
     free(rows);
     return done;

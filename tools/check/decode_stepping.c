@@ -48,7 +48,7 @@ static bool filter_row(step *out, const row_result *result, const json_t *run, i
         logits[k] = (float)row_result_candidate(result, ROW_CANDIDATE_VALUES, q, k);
     const dllm_filter_options options = {.struct_size = sizeof options,
                                          .k_first = field_word(run, "filter_order", orders),
-                                         .top_k = (int32_t)field_number(run, "top_k", 0),
+                                         .top_k = field_integer(run, "top_k", 0),
                                          .top_p = (float)field_number(run, "top_p", 1),
                                          .temperature = (float)field_number(run, "temperature", 0)};
     const dllm_filter_candidates candidates = {.struct_size = sizeof candidates,
@@ -105,8 +105,8 @@ static bool take_published(step *out, decode_checker *checker, decode_rows *rows
                            dllm_message *why)
 {
     row_result result = {0};
-    if (!decode_rows_suppress(rows, (int64_t)field_number(run, "eos", -1), why) ||
-        !decode_rows_suppress(rows, (int64_t)field_number(run, "eot", -1), why))
+    if (!decode_rows_suppress(rows, field_integer(run, "eos", -1), why) ||
+        !decode_rows_suppress(rows, field_integer(run, "eot", -1), why))
         return false;
     row_problem problem = rows->problem;
     problem.target = out->token;
@@ -143,8 +143,7 @@ static bool make_keys(step *work, const json_t *run, dllm_message *why)
     static const char *const roundings[] = {"fp32", "bf16", NULL};
     static const char *const mask_rules[] = {"suppress", "exclude", "allow", NULL};
     static const char *const confidences[] = {"off", "intended", "published", NULL};
-    const int64_t late[] = {(int64_t)field_number(run, "eos", -1),
-                            (int64_t)field_number(run, "eot", -1)};
+    const int64_t late[] = {field_integer(run, "eos", -1), field_integer(run, "eot", -1)};
     const bool intended = field_word(run, "eos_confidence", confidences) == 1;
     const dllm_key_options options = {
         .struct_size = sizeof options,
@@ -188,6 +187,9 @@ static uint32_t flags_of(const char *name)
 static bool compare_flags(const step *work, const json_t *expected, dllm_message *why)
 {
     const json_t *list = json_object_get(expected, "flags");
+    if (json_array_size(list) > (size_t)work->count)
+        return DLLM_REFUSE(why, "flags of %zu positions are expected of %d", json_array_size(list),
+                           work->count);
     for (size_t q = 0; q < json_array_size(list); q++) {
         const char *name = json_string_value(json_array_get(list, q));
         if (work->flags[q] != flags_of(name))
@@ -227,12 +229,14 @@ static bool compare(const step *work, const json_t *expected, dllm_message *why)
 bool decode_stepping_run(decode_checker *checker, const json_t *run, const json_t *expected,
                          dllm_message *why)
 {
-    step work = {.mask_id = (int64_t)field_number(run, "mask_id", -1)};
+    step work = {.mask_id = field_integer(run, "mask_id", -1)};
     field_list masked;
     const bool has_list = field_numbers(&masked, run, "masked");
     if (!decode_selection_read(&work.selection, json_object_get(run, "rule"), why) ||
         !take_statistics(&work, checker, run, why))
         return false;
+    if (has_list && masked.count != work.count)
+        return DLLM_REFUSE(why, "masked has %d positions, logits %d", masked.count, work.count);
     for (int q = 0; q < work.count; q++) {
         work.masked[q] = !has_list || masked.values[q] != 0;
         work.ids[q] = work.masked[q] ? work.mask_id : work.mask_id + 1;
