@@ -1217,7 +1217,7 @@ typedef struct dllm_decode_buffers {
  * sequences  (count) on the host; 1 .. sequences_max
  * Status     DLLM_INVALID_ARGUMENT  a length does not divide, a number is not finite, a pointer is
  *                                   missing, a block might never be done: a count of 0, or a mask
- *                                   that may be chosen, without a limit on steps; the message
+ *                                   that may be predicted, without a limit on steps; the message
  *                                   names sequence, value and rule
  * Threads    one run of a decode at a time; asynchronous on stream
  */

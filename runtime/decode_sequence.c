@@ -95,9 +95,9 @@ static dllm_status check_progress(const reader *from, int32_t steps)
                           "sequence %lld: count %d commits nothing, and neither schedule nor steps "
                           "are given",
                           (long long)from->number, rule.count);
-    if (from->decode->options.mask_rule != DLLM_MASK_ALLOW) return DLLM_OK;
+    if (from->decode->options.mask_rule == DLLM_MASK_SUPPRESS) return DLLM_OK;
     return dllm__fail(DLLM_INVALID_ARGUMENT,
-                      "sequence %lld: a mask that may be chosen wants steps or steps_per_block",
+                      "sequence %lld: a mask that may be predicted wants steps or steps_per_block",
                       (long long)from->number);
 }
 

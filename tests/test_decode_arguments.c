@@ -116,14 +116,14 @@ START_TEST(refuses_steps_of_all_blocks_where_blocks_are_aligned)
 }
 END_TEST
 
-START_TEST(refuses_a_mask_that_may_be_chosen_for_ever)
+START_TEST(refuses_a_mask_that_may_be_predicted_for_ever)
 {
     world_create(&world, "llada");
-    world.options.mask_rule = DLLM_MASK_ALLOW;
+    world.options.mask_rule = (dllm_mask_rule)_i;
     world_set_canvas(&world, 0, 4, 8);
     worsen_count(&world.sequences[0]);
     world.sequences[0].selection.count = 1;
-    ck_assert_refused("sequence 0: a mask that may be chosen wants steps or steps_per_block");
+    ck_assert_refused("sequence 0: a mask that may be predicted wants steps or steps_per_block");
     world.sequences[0].steps = 8;
     ck_assert_msg(world_begin(&world) == DLLM_OK, "%s", dllm_last_error());
     ck_assert_int_eq(dllm_decode_run(world.decode, NULL), DLLM_OK);
@@ -199,7 +199,8 @@ int main(void)
     TCase *arguments = tcase_create("arguments");
     tcase_add_loop_test(arguments, refuses_a_bad_sequence, 0, sizeof bad / sizeof bad[0]);
     tcase_add_test(arguments, refuses_steps_of_all_blocks_where_blocks_are_aligned);
-    tcase_add_test(arguments, refuses_a_mask_that_may_be_chosen_for_ever);
+    tcase_add_loop_test(arguments, refuses_a_mask_that_may_be_predicted_for_ever, DLLM_MASK_EXCLUDE,
+                        DLLM_MASK_ALLOW + 1);
     tcase_add_test(arguments, refuses_bad_buffers);
     tcase_add_test(arguments, refuses_bad_options);
     tcase_add_loop_test(arguments, refuses_a_suppress_max_that_does_not_count, 0, 2);
