@@ -163,7 +163,7 @@ dllm_status dllm_context_create(dllm_context **out, const dllm_context_options *
     if (!out) return dllm__fail(DLLM_INVALID_ARGUMENT, "out is NULL");
     DLLM_TRY(dllm__take_struct(&taken, sizeof taken, options ? options : &defaults, "options"));
     DLLM_TRY(dllm__check_range("device", taken.device, DLLM_DEVICE_CURRENT, INT32_MAX));
-    DLLM_TRY(dllm__check_range("threads", taken.threads, 0, 4096));
+    DLLM_TRY(dllm__check_range("threads", taken.threads, 0, DLLM_CPU_THREADS_MAX));
     dllm_context *created = calloc(1, sizeof *created);
     if (!created) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for a context");
     created->log = (dllm_log){taken.log, taken.log_user};

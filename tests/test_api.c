@@ -176,6 +176,23 @@ START_TEST(a_device_beyond_the_last_is_refused_by_number)
 }
 END_TEST
 
+/* The limit of the header holds whatever the device. */
+START_TEST(threads_beyond_the_limit_are_refused_on_every_device)
+{
+    static const int32_t devices[] = {DLLM_DEVICE_CPU, 0, DLLM_DEVICE_CURRENT};
+    dllm_context_options options = DLLM_CONTEXT_OPTIONS_INIT;
+    dllm_context *context = NULL;
+    start();
+    options.device = devices[_i];
+    options.threads = 1025;
+    ck_assert_int_eq(dllm_context_create(&context, &options), DLLM_INVALID_ARGUMENT);
+    ck_assert_str_eq(dllm_last_error(), "threads 1025 is outside 0 .. 1024");
+    options.threads = -1;
+    ck_assert_int_eq(dllm_context_create(&context, &options), DLLM_INVALID_ARGUMENT);
+    ck_assert_str_eq(dllm_last_error(), "threads -1 is outside 0 .. 1024");
+}
+END_TEST
+
 START_TEST(information_tells_where_kernels_came_from)
 {
     dllm_context *context;
@@ -240,6 +257,7 @@ int main(void)
     tcase_add_test(group, no_rows_touch_nothing);
     tcase_add_test(group, without_a_driver_the_cpu_still_works);
     tcase_add_test(group, a_device_beyond_the_last_is_refused_by_number);
+    tcase_add_loop_test(group, threads_beyond_the_limit_are_refused_on_every_device, 0, 3);
     tcase_add_test(group, information_tells_where_kernels_came_from);
     tcase_add_test(group, what_is_not_built_says_so);
     suite_add_tcase(suite, group);
