@@ -24,6 +24,7 @@ typedef struct dllm_problem {
     dllm_type weight_type; /* sampler: DLLM_TYPE_NONE */
     dllm_id_type id_type;
     dllm_id_type index_type;
+    dllm_type round_logits;
     int64_t vocab;
     int64_t valid_vocab; /* 1 .. vocab: the default is filled in */
     int64_t vocab_offset;
@@ -37,15 +38,14 @@ typedef struct dllm_problem {
     float scale;       /* 0 = none */
     float softcap;     /* 0 = none */
     float temperature; /* 0 = greedy; else normal and positive */
-    dllm_type round_logits;
-    bool is_guided;  /* each row has an unconditional one */
-    float cfg_scale; /* where no array says it */
+    float cfg_scale;   /* where no array says it */
     dllm_type cfg_round;
     int candidates;
     int suppress_max;
     int time_limit_ms;   /* of measuring, 0 = none */
     int alignment_bytes; /* 1, 2, 4, 8 or 16: the default is filled in */
     char family[24];     /* "" = the library chooses */
+    bool is_guided;      /* each row has an unconditional one */
 } dllm_problem;
 
 /** What of a state a problem needs beside max, sum, id and nan_id. */
