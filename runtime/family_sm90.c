@@ -220,10 +220,13 @@ static void choose_splits(const dllm_problem *problem, const dllm_device *device
 }
 
 /* With few rows the tensor cores have time to spare: draws then take products in double, whose unit
-   shares ports with them, in tiles of 64 rows. */
+   shares ports with them, in tiles of 64 rows. Their constants take the last registers of a lane: beside a
+   further statistic or a bias something would lie in local memory. Noise that is given has no products. */
 static bool draws_in_double(const dllm_problem *problem, int tile_rows)
 {
-    return is_drawn(problem) && !is_small(problem) && tile_rows <= SMALL_ROWS &&
+    const uint32_t others = DLLM_TRANSFORM_BIAS | DLLM_TRANSFORM_NOISE;
+    return dllm__statistics(problem) == DLLM_STATISTIC_GUMBEL &&
+           !(dllm__transforms(problem) & others) && !is_small(problem) && tile_rows <= SMALL_ROWS &&
            lines_max(problem) <= DRAWN_ROWS;
 }
 

@@ -302,6 +302,44 @@ START_TEST(combine_is_spread_over_the_device)
 }
 END_TEST
 
+/* Rows that are drawn, and what else the lanes keep of them. */
+static const struct {
+    uint32_t outputs, inputs;
+    bool in_double;
+} draws[] = {
+    {0, 0, true},
+    {0, DLLM_IN_ROW_KEY | DLLM_IN_ROW_SEED | DLLM_IN_SUPPRESS | DLLM_IN_PENALTY, true},
+    {0, DLLM_IN_BIAS, false},
+    {0, DLLM_IN_NOISE, false},
+    {DLLM_OUT_ENTROPY, 0, false},
+    {DLLM_OUT_MARGIN, 0, false},
+    {DLLM_OUT_TARGET_LOGPROB, DLLM_IN_TARGET, false},
+};
+
+static bool is_defined(const dllm_kernel_spec *spec, const char *name)
+{
+    for (int i = 0; i < spec->define_count; i++)
+        if (strcmp(spec->defines[i].name, name) == 0) return true;
+    return false;
+}
+
+START_TEST(a_draw_beside_anything_else_takes_no_products_in_double)
+{
+    static const int64_t rows[] = {1, 64, 100, 128, 129};
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        dllm_kernel_spec specs[DLLM_PLAN_KERNELS_MAX];
+        const bool wanted = draws[_i].in_double && rows[r] <= 128;
+        make_plan_of(DLLM_OUT_GUMBEL_ID | draws[_i].outputs, rows[r],
+                     DLLM_IN_TEMPERATURE | draws[_i].inputs);
+        const dllm_plan_entry *entry = &plan.entries[0];
+        ck_assert_int_gt(dllm__family_sm90.kernels(&entry->problem, &entry->choice, specs), 0);
+        ck_assert_msg(is_defined(&specs[0], "DLLM_UPPER_IN_DOUBLE") == wanted, "%d rows",
+                      (int)rows[r]);
+        if (rows[r] == 100) ck_assert_int_eq(entry->choice.tile_rows, wanted ? 64 : 128);
+    }
+}
+END_TEST
+
 START_TEST(other_devices_and_types_are_refused)
 {
     dllm_device device;
@@ -335,6 +373,8 @@ int main(void)
     tcase_add_loop_test(group, combine_is_spread_over_the_device, 0,
                         sizeof combines / sizeof combines[0]);
     tcase_add_test(group, other_devices_and_types_are_refused);
+    tcase_add_loop_test(group, a_draw_beside_anything_else_takes_no_products_in_double, 0,
+                        sizeof draws / sizeof draws[0]);
     suite_add_tcase(suite, group);
     return check_suite_run(suite);
 }
