@@ -17,7 +17,7 @@ enum {
     LAST = 1,
     WIDTHS = 2,
     /* From so many rows on the tiles fill the device: an algorithm with scratch is no faster, and its
-       counters are cleared by a launch of its own. */
+       counters are cleared by a launch of its own. It is taken where there is no other. */
     ROWS_WITHOUT_SCRATCH = 768
 };
 
@@ -83,10 +83,10 @@ dllm_status dllm__gemm_run(const dllm_gemm *gemm, const dllm_gemm_call *call, dl
 }
 
 /* Sums are never reduced in a type narrower than fp32: the result is fp32 and so is the scratch. */
-static dllm_status make_preference(dllm_blas_object *out, const dllm_gemm *gemm, int rows)
+static dllm_status make_preference(dllm_blas_object *out, const dllm_gemm *gemm,
+                                   size_t scratch_bytes)
 {
     const dllm_cublas *blas = &gemm->context->cublas;
-    const size_t scratch_bytes = rows < ROWS_WITHOUT_SCRATCH ? DLLM_GEMM_SCRATCH_BYTES : 0;
     const uint32_t operand = (uint32_t)gemm->shape.alignment_bytes, result = 16;
     const struct {
         int attribute;
@@ -144,13 +144,23 @@ static dllm_status fill_widths(dllm_gemm *gemm, dllm_blas_object preference, dll
     return DLLM_OK;
 }
 
-static dllm_status fill_bucket(dllm_gemm *gemm, dllm_gemm_call *call)
+static dllm_status fill_with(dllm_gemm *gemm, dllm_gemm_call *call, size_t scratch_bytes)
 {
     dllm_blas_object preference = NULL;
-    dllm_status status = make_preference(&preference, gemm, call->rows);
+    dllm_status status = make_preference(&preference, gemm, scratch_bytes);
     if (status == DLLM_OK) status = fill_widths(gemm, preference, call);
     if (preference) (void)gemm->context->cublas.preference_destroy(preference);
     return status;
+}
+
+static dllm_status fill_bucket(dllm_gemm *gemm, dllm_gemm_call *call)
+{
+    if (call->rows >= ROWS_WITHOUT_SCRATCH) {
+        const dllm_status status = fill_with(gemm, call, 0);
+        if (status != DLLM_UNSUPPORTED) return status;
+        dllm__clear_error();
+    }
+    return fill_with(gemm, call, DLLM_GEMM_SCRATCH_BYTES);
 }
 
 static dllm_status fill_buckets(dllm_gemm *gemm, dllm_gemm_call *call)
