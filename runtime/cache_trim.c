@@ -31,11 +31,17 @@ bool dllm__parse_bytes(uint64_t *out, const char *text)
     return true;
 }
 
-uint64_t dllm__cache_limit(void)
+uint64_t dllm__cache_limit(char why[DLLM_WHY_BYTES])
 {
-    uint64_t bytes;
+    uint64_t bytes = default_bytes;
     const char *text = secure_getenv("DLLM_CACHE_MAX");
-    return text && dllm__parse_bytes(&bytes, text) ? bytes : default_bytes;
+    why[0] = '\0';
+    if (text && *text && !dllm__parse_bytes(&bytes, text))
+        (void)snprintf(why, DLLM_WHY_BYTES,
+                       "DLLM_CACHE_MAX is \"%.100s\", not a size such as 500M, 2G or 1000000: "
+                       "taken as 2G",
+                       text);
+    return bytes;
 }
 
 bool dllm__cache_is_tagged(const dllm_cache_dir *dir)

@@ -18,8 +18,8 @@ enum { DLLM_STAMP_SECONDS = 86400, DLLM_TRIM_SECONDS = 3600 };
 /** Reads "2G", "500M", "64K" or plain bytes; false for anything else. */
 bool dllm__parse_bytes(uint64_t *out, const char *text);
 
-/** What DLLM_CACHE_MAX says; 2 GiB without it, or if it says nothing that can be read. */
-uint64_t dllm__cache_limit(void);
+/** What DLLM_CACHE_MAX says; 2 GiB without it, or if it is no size: then `why` says so, else "". */
+uint64_t dllm__cache_limit(char why[DLLM_WHY_BYTES]);
 
 typedef struct dllm_trim_report {
     int entries; /* that were there; clear counts what it leaves alone too, a folder in a folder,

@@ -54,13 +54,15 @@ dllm_status dllm__entry_store_create(dllm_entry_store **out, const dllm_cache_di
                                      int dir_count, const dllm_log *log,
                                      const dllm_file_calls *calls)
 {
+    char why[DLLM_WHY_BYTES];
     dllm_entry_store *store =
         calloc(1, sizeof *store + (size_t)dir_count * sizeof store->layers[0]);
     if (!store) return dllm__fail(DLLM_OUT_OF_MEMORY, "no memory for the cache's entry store");
     store->log = log;
     store->calls = calls ? calls : &dllm__file_calls;
     store->layer_count = dir_count;
-    store->limit_bytes = dllm__cache_limit();
+    store->limit_bytes = dllm__cache_limit(why);
+    if (why[0]) dllm__log(log, "%s", why);
     atomic_store(&store->published, (unsigned long long)getpid());
     for (int i = 0; i < dir_count; i++) {
         store->layers[i].dir = dirs[i];

@@ -99,8 +99,16 @@ has out 'named by *DLLM_CACHE_DIR'
 has out '^verdict'
 check 'doctor --json' 0 "$tune" doctor --json
 is_json
+odd_limit='DLLM_CACHE_MAX is "bogus", not a size such as 500M, 2G or 1000000: taken as 2G'
 check 'doctor with an odd limit' 0 env DLLM_CACHE_MAX=bogus "$tune" doctor
-has out 'DLLM_CACHE_MAX is not a size'
+has out "problem  *$odd_limit"
+for command in stat 'stat --json' trim; do
+    # shellcheck disable=SC2086 # words
+    check "$command with an odd limit" 0 env DLLM_CACHE_MAX=bogus "$tune" $command
+    one_line "$odd_limit"
+done
+check 'trim --max beside an odd limit' 0 env DLLM_CACHE_MAX=bogus "$tune" trim --max 1G
+[ -s "$work/err" ] && complain 'it speaks of a limit that was not asked'
 check 'doctor without a compiler' 0 env DLLM_NVRTC=/no/such.so "$tune" doctor
 has out '/no/such.so'
 [ -e "$DLLM_CACHE_DIR" ] && complain 'doctor made a cache folder'

@@ -238,8 +238,42 @@ START_TEST(sizes_are_read_or_refused)
     ck_assert(dllm__parse_bytes(&bytes, "2T") && bytes == (uint64_t)2 << 40);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_msg(!dllm__parse_bytes(&bytes, wrong[i]), "%s", wrong[i]);
-    ck_assert_int_eq(setenv("DLLM_CACHE_MAX", "much", 1), 0);
-    ck_assert_uint_eq(dllm__cache_limit(), (uint64_t)2 << 30);
+}
+END_TEST
+
+/* Once a bad limit was taken as the default in silence. */
+START_TEST(a_limit_that_is_no_size_is_told)
+{
+    static const char *const wrong[] = {"nonsense", "-5", "12x"};
+    char why[DLLM_WHY_BYTES], wanted[64];
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        dllm__entry_store_destroy(store);
+        fixture.lines = 0;
+        open_store(wrong[i]);
+        ck_assert_int_eq(fixture.lines, 1);
+        (void)snprintf(wanted, sizeof wanted, "DLLM_CACHE_MAX is \"%s\", not a size such as 500M",
+                       wrong[i]);
+        ck_assert_msg(strstr(fixture.last_line, wanted), "%s", fixture.last_line);
+        ck_assert_uint_eq(dllm__cache_limit(why), (uint64_t)2 << 30);
+        ck_assert_str_eq(why, fixture.last_line);
+    }
+}
+END_TEST
+
+START_TEST(a_limit_that_is_a_size_or_empty_is_not)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } right[] = {{"", (uint64_t)2 << 30}, {"0", 0}, {"3K", 3072}};
+    char why[DLLM_WHY_BYTES];
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        dllm__entry_store_destroy(store);
+        open_store(right[i].text);
+        ck_assert_uint_eq(dllm__cache_limit(why), right[i].bytes);
+        ck_assert_str_eq(why, "");
+    }
+    ck_assert_int_eq(fixture.lines, 0);
 }
 END_TEST
 
@@ -259,6 +293,8 @@ int main(void)
     tcase_add_test(trim, clearing_counts_what_it_leaves);
     tcase_add_test(trim, clearing_names_a_folder_that_it_leaves);
     tcase_add_test(trim, sizes_are_read_or_refused);
+    tcase_add_test(trim, a_limit_that_is_no_size_is_told);
+    tcase_add_test(trim, a_limit_that_is_a_size_or_empty_is_not);
     suite_add_tcase(suite, trim);
     return check_suite_run(suite);
 }

@@ -266,16 +266,14 @@ static void look_at_variables(findings *found)
         "DLLM_CACHE_DIR",  "DLLM_SYSTEM_CACHE_PATH", "DLLM_CACHE_MAX", "DLLM_CAPTURE",   "DLLM_JIT",
         "DLLM_NVRTC",      "DLLM_KERNEL_DIR",        "DLLM_LOG",       "XDG_CACHE_HOME", "HOME",
         "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"};
+    char why[DLLM_WHY_BYTES];
     json_t *section = json_object();
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = getenv(names[i]);
         (void)json_object_set_new(section, names[i], value ? tune_json_text(value) : json_null());
     }
-    const char *limit = getenv("DLLM_CACHE_MAX");
-    uint64_t bytes;
-    if (limit && !dllm__parse_bytes(&bytes, limit))
-        add_text(section, "problem",
-                 "DLLM_CACHE_MAX is not a size such as 500M or 2G: 2G is taken");
+    (void)dllm__cache_limit(why);
+    if (why[0]) add_text(section, "problem", why);
     add_section(found, "variables", section);
 }
 

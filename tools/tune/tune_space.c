@@ -104,6 +104,15 @@ static int count_files(const dllm_cache_dir *dir, const char *below)
     return count;
 }
 
+/* The limit that the library keeps. One that was meant and is not kept is told. */
+static uint64_t limit_kept(void)
+{
+    char why[DLLM_WHY_BYTES];
+    const uint64_t bytes = dllm__cache_limit(why);
+    if (why[0]) (void)tune_fail(TUNE_DONE, "%s", why);
+    return bytes;
+}
+
 static int print_space_json(const space *s, const dllm_cache_dir *dir)
 {
     json_t *arches = json_object();
@@ -113,8 +122,8 @@ static int print_space_json(const space *s, const dllm_cache_dir *dir)
             json_pack("{si sI}", "kernels", s->arches[i].kernels, "bytes", s->arches[i].bytes));
     return tune_print_json(json_pack(
         "{so si sI sI si si si so si si si si}", "folder", tune_json_text(dir->path), "kernels",
-        s->kernels, "bytes", s->bytes, "limit_bytes", (json_int_t)dllm__cache_limit(), "bad",
-        s->bad, "used_today", s->used_today, "used_this_week", s->used_this_week, "arches", arches,
+        s->kernels, "bytes", s->bytes, "limit_bytes", (json_int_t)limit_kept(), "bad", s->bad,
+        "used_today", s->used_today, "used_this_week", s->used_this_week, "arches", arches,
         "tuned_choices", s->tuned, "bad_tuned_choices", s->tuned_bad, "quarantined",
         count_files(dir, "v1/bad"), "being_written", count_files(dir, "v1/tmp")));
 }
@@ -129,7 +138,7 @@ static void print_space(const space *s, const dllm_cache_dir *dir)
     (void)printf("bad          %5d kernels, %d moved aside before\n", s->bad,
                  count_files(dir, "v1/bad"));
     (void)printf("%d kernels, %lld of %llu bytes in %s\n", s->kernels, (long long)s->bytes,
-                 (unsigned long long)dllm__cache_limit(), dir->path);
+                 (unsigned long long)limit_kept(), dir->path);
 }
 
 int tune_stat(const tune_options *options)
@@ -173,8 +182,10 @@ int tune_trim(const tune_options *options)
 {
     dllm_cache_dir dir;
     dllm_trim_report counts;
-    uint64_t limit_bytes = dllm__cache_limit();
-    if (options->max && !dllm__parse_bytes(&limit_bytes, options->max))
+    uint64_t limit_bytes = 0;
+    if (!options->max)
+        limit_bytes = limit_kept();
+    else if (!dllm__parse_bytes(&limit_bytes, options->max))
         return tune_fail(TUNE_USAGE, "--max %s is no size like 500M, 1G or 1000000", options->max);
     const int status = tune_store_find(&dir);
     if (status != TUNE_DONE) return status;
