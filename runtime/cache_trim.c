@@ -53,6 +53,27 @@ bool dllm__cache_is_tagged(const dllm_cache_dir *dir)
     return tagged;
 }
 
+/* ---- what stays */
+
+static void note_left(dllm_trim_report *out, const char *below, const char *name, const char *why)
+{
+    if (out->left[0]) return;
+    (void)snprintf(out->left, sizeof out->left, "%s%s%s", below, *name ? "/" : "", name);
+    (void)snprintf(out->left_why, sizeof out->left_why, "%s", why);
+}
+
+/* One that is there and may not be used stays, with what is in it; so does a file of that name. */
+static bool open_or_note(dllm_cache_folder *folder, dllm_trim_report *out,
+                         const dllm_cache_dir *dir, const char *below)
+{
+    if (dllm__cache_folder_open(folder, dir, below, false)) return true;
+    if (folder->why[0]) {
+        out->entries++;
+        note_left(out, below, "", folder->why);
+    }
+    return false;
+}
+
 /* ---- what is there */
 
 typedef struct old_entry {
@@ -84,11 +105,12 @@ static void add(old_list *list, const char *name, const struct stat *status)
     entry->bytes = (uint64_t)status->st_size;
 }
 
-static void list_folder(old_list *list, const dllm_cache_dir *dir, const char *below)
+static void list_folder(old_list *list, dllm_trim_report *out, const dllm_cache_dir *dir,
+                        const char *below)
 {
     dllm_cache_folder folder;
     struct dirent **names = NULL;
-    if (!dllm__cache_folder_open(&folder, dir, below, false)) return;
+    if (!open_or_note(&folder, out, dir, below)) return;
     const int count = scandirat(folder.fd, ".", &names, NULL, NULL);
     for (int i = 0; i < count; i++) {
         struct stat status;
@@ -108,13 +130,16 @@ static void folder_of(char below[16], const char *name)
     (void)snprintf(below, 16, "v1/k/%.2s", name);
 }
 
-static void list_kernels(old_list *list, const dllm_cache_dir *dir)
+static void list_kernels(old_list *list, dllm_trim_report *out, const dllm_cache_dir *dir)
 {
+    dllm_cache_folder folder;
+    if (!open_or_note(&folder, out, dir, "v1/k")) return;
+    dllm__cache_folder_close(&folder);
     for (unsigned i = 0; i < 256; i++) {
         char number[8], below[16];
         (void)snprintf(number, sizeof number, "%02x", i);
         folder_of(below, number);
-        list_folder(list, dir, below);
+        list_folder(list, out, dir, below);
     }
 }
 
@@ -127,16 +152,18 @@ static int compare_age(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-/* Looked at again just before: one that was used since stays. */
-static bool remove_entry(const dllm_cache_dir *dir, const old_entry *entry)
+/* Looked at again just before: one that was used since, or went, is nobody's to remove. */
+static bool remove_entry(dllm_trim_report *out, const dllm_cache_dir *dir, const old_entry *entry)
 {
     char below[16];
     struct stat status;
     dllm_cache_folder folder;
     folder_of(below, entry->name);
     if (!dllm__cache_folder_open(&folder, dir, below, false)) return false;
-    const bool removed = fstatat(folder.fd, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                         status.st_mtime == entry->used && unlinkat(folder.fd, entry->name, 0) == 0;
+    const bool same = fstatat(folder.fd, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                      status.st_mtime == entry->used;
+    const bool removed = same && unlinkat(folder.fd, entry->name, 0) == 0;
+    if (same && !removed && errno != ENOENT) note_left(out, below, entry->name, strerror(errno));
     dllm__cache_folder_close(&folder);
     return removed;
 }
@@ -147,16 +174,16 @@ bool dllm__cache_trim(dllm_trim_report *out, const dllm_cache_dir *dir, uint64_t
     old_list list = {0};
     *out = (dllm_trim_report){0};
     if (!dllm__cache_is_tagged(dir)) return false;
-    list_kernels(&list, dir);
+    list_kernels(&list, out, dir);
     for (int i = 0; i < list.count; i++)
         out->bytes += list.entries[i].bytes;
-    out->entries = list.count;
+    out->entries += list.count;
     const time_t young = time(NULL) - DLLM_TRIM_SECONDS;
     if (list.count) qsort(list.entries, (size_t)list.count, sizeof *list.entries, compare_age);
     for (int i = 0; i < list.count && out->bytes - out->removed_bytes > limit_bytes; i++) {
         const old_entry *entry = &list.entries[i];
         if (entry->used > young) break;
-        if (!dry_run && !remove_entry(dir, entry)) continue;
+        if (!dry_run && !remove_entry(out, dir, entry)) continue;
         out->removed++;
         out->removed_bytes += entry->bytes;
     }
@@ -169,13 +196,6 @@ bool dllm__cache_trim(dllm_trim_report *out, const dllm_cache_dir *dir, uint64_t
 static int is_entry(const struct dirent *entry)
 {
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-}
-
-static void note_left(dllm_trim_report *out, const char *below, const char *name, const char *why)
-{
-    if (out->left[0]) return;
-    (void)snprintf(out->left, sizeof out->left, "%s%s%s", below, *name ? "/" : "", name);
-    (void)snprintf(out->left_why, sizeof out->left_why, "%s", why);
 }
 
 /* A folder where none belongs stays, and is counted. */
@@ -194,18 +214,6 @@ static void remove_file(dllm_trim_report *out, const dllm_cache_folder *folder, 
     out->bytes += (uint64_t)status.st_size;
     out->removed += removed;
     out->removed_bytes += removed ? (uint64_t)status.st_size : 0;
-}
-
-/* One that is there and may not be used stays, with what is in it; so does a file of that name. */
-static bool open_or_note(dllm_cache_folder *folder, dllm_trim_report *out,
-                         const dllm_cache_dir *dir, const char *below)
-{
-    if (dllm__cache_folder_open(folder, dir, below, false)) return true;
-    if (folder->why[0]) {
-        out->entries++;
-        note_left(out, below, "", folder->why);
-    }
-    return false;
 }
 
 static void empty_folder(dllm_trim_report *out, const dllm_cache_dir *dir, const char *below,

@@ -22,12 +22,12 @@ bool dllm__parse_bytes(uint64_t *out, const char *text);
 uint64_t dllm__cache_limit(char why[DLLM_WHY_BYTES]);
 
 typedef struct dllm_trim_report {
-    int entries; /* that were there; clear counts what it leaves alone too, a folder in a folder,
-                    or one that may not be used */
+    int entries; /* that were there; one that may not be used counts too, and of clear what it
+                    leaves alone, a folder in a folder */
     int removed;
     uint64_t bytes;
     uint64_t removed_bytes;
-    char left[2 * NAME_MAX + 16]; /* clear: the first that stays, below the folder; "": none */
+    char left[2 * NAME_MAX + 16]; /* the first that cannot go, below the folder; "": none */
     char left_why[DLLM_WHY_BYTES];
 } dllm_trim_report;
 
@@ -35,7 +35,8 @@ typedef struct dllm_trim_report {
 bool dllm__cache_is_tagged(const dllm_cache_dir *dir);
 
 /**
- * Removes kernels until they are below the limit, as far as their age lets it.
+ * Removes kernels until they are below the limit, as far as their age lets it. What is in a folder
+ * that may not be used is not counted, and stays.
  * dry_run  counts alone
  * Returns  false, with nothing counted, if the folder is no cache or there is no memory.
  */

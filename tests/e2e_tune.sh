@@ -257,6 +257,18 @@ check 'trim of a wrong size' 1 "$tune" trim --max much
 find "$work/new/v1/k" -name '*.dk' -exec touch -d '2 hours ago' {} +
 check 'trim --dry-run --json' 0 env DLLM_CACHE_DIR="$work/new" "$tune" trim --max 0 --dry-run --json
 is_json
+# root may write where nobody may
+as_caller="setpriv --reuid 54322 --clear-groups"
+[ "$(id -u)" = 0 ] || as_caller=
+chmod 711 "$work"
+chmod -R a+rX,a-w "$work/new"
+# shellcheck disable=SC2086 # words
+if $as_caller "$tune" --help >/dev/null 2>&1; then
+    check 'trim of what cannot be written' 2 env DLLM_CACHE_DIR="$work/new" $as_caller "$tune" trim --max 0
+    has out "^0 of $number files removed"
+    one_line "$work/new/v1/k/../.*\.dk stays: Permission denied"
+fi
+chmod -R u+w "$work/new"
 check 'trim' 0 env DLLM_CACHE_DIR="$work/new" "$tune" trim --max 0
 has out "^$number of $number files removed"
 check 'import again' 0 env DLLM_CACHE_DIR="$work/new" "$tune" import "$work/pack"
@@ -358,9 +370,7 @@ check 'list through a link' 5 "$tune" list
 has err 'k: Not a directory'
 
 # ---- a set-uid program: the caller's variables are not heard
-chmod 711 "$work"
 set_uid() { cp "$1" "$2" && chown 54321 "$2" && chmod 4755 "$2"; }
-as_caller="setpriv --reuid 54322 --clear-groups"
 # a file system may not know set-uid; a leak sanitizer cannot end such a program, nor be told not to try
 if ! grep -q __asan_init "$tune" && [ "$(id -u)" = 0 ] && set_uid "$(command -v id)" "$work/id" &&
     [ "$($as_caller "$work/id" -u 2>/dev/null)" = 54321 ]; then

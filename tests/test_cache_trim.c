@@ -118,6 +118,55 @@ START_TEST(nothing_younger_than_an_hour_goes)
 }
 END_TEST
 
+/* Every folder, and none to be written. */
+static void let_others_read(void)
+{
+    char path[FIXTURE_PATH_BYTES];
+    int failed = 0;
+    for (int i = 0; i < ENTRIES; i++) {
+        entry_path(path, i);
+        while (strcmp(path, fixture.top) != 0) {
+            *strrchr(path, '/') = '\0';
+            failed += chmod(path, 0755) != 0;
+        }
+    }
+    ck_assert_int_eq(failed, 0);
+}
+
+static int trims_read_only(void *user)
+{
+    const cache_fixture *f = user;
+    dllm_trim_report report;
+    const bool done = dllm__cache_trim(&report, &f->dir, 0, false);
+    return !(done && report.removed == 0 && report.entries == ENTRIES &&
+             strncmp(report.left, "v1/k/", 5) == 0 && strstr(report.left, ".dk") &&
+             strcmp(report.left_why, strerror(EACCES)) == 0);
+}
+
+/* Once a trim of a folder that cannot be written removed nothing and said nothing. */
+START_TEST(trimming_names_a_file_that_it_leaves)
+{
+    (void)fill();
+    let_others_read();
+    ck_assert_int_eq(fixture_run_as_nobody(trims_read_only, &fixture), 0);
+}
+END_TEST
+
+START_TEST(trimming_names_a_folder_that_it_leaves)
+{
+    char path[FIXTURE_PATH_BYTES];
+    dllm_trim_report report;
+    (void)fill();
+    fixture_path(path, &fixture, "v1/k");
+    ck_assert_int_eq(chmod(path, 0777), 0);
+    ck_assert(dllm__cache_trim(&report, &fixture.dir, 0, false));
+    ck_assert_int_eq(report.entries, 1);
+    ck_assert_int_eq(report.removed, 0);
+    ck_assert_str_eq(report.left, "v1/k");
+    ck_assert_str_eq(report.left_why, "k: the world may write it");
+}
+END_TEST
+
 START_TEST(a_hit_sets_the_stamp_once_a_day)
 {
     struct stat status;
@@ -286,6 +335,8 @@ int main(void)
     tcase_add_test(trim, the_longest_unused_go_first);
     tcase_add_test(trim, a_dry_run_removes_nothing);
     tcase_add_test(trim, nothing_younger_than_an_hour_goes);
+    if (geteuid() == 0) tcase_add_test(trim, trimming_names_a_file_that_it_leaves);
+    tcase_add_test(trim, trimming_names_a_folder_that_it_leaves);
     tcase_add_test(trim, a_hit_sets_the_stamp_once_a_day);
     tcase_add_test(trim, writers_trim_every_256th_time);
     tcase_add_test(trim, a_folder_without_tag_is_no_cache);

@@ -97,7 +97,8 @@ const char tune_trim_help[] =
     "younger than an hour goes.\n\n"
     "  --max SIZE      500M, 1G or plain bytes (DLLM_CACHE_MAX, else 2G)\n"
     "  --dry-run       count alone\n" COMMON_HELP
-    "\nexit status: 0 done, 1 usage, 5 the folder cannot be used or is no cache\n";
+    "\nexit status: 0 done, 1 usage, 2 some files cannot be removed,\n"
+    "5 the folder cannot be used or is no cache\n";
 
 const char tune_clear_help[] = "usage: dllm-tune clear [--kernels | --tuning] [options]\n"
                                "Empties the cache folder.\n\n"

@@ -158,8 +158,8 @@ int tune_stat(const tune_options *options)
 
 /* ---- less of it ---- */
 
-static int report(const dllm_trim_report *counts, bool done, const dllm_cache_dir *dir,
-                  const tune_options *options)
+static int print_counts(const dllm_trim_report *counts, bool done, const dllm_cache_dir *dir,
+                        const tune_options *options)
 {
     dllm_cache_folder folder;
     /* a folder that is not there is empty; one without the tag is somebody's */
@@ -176,6 +176,15 @@ static int report(const dllm_trim_report *counts, bool done, const dllm_cache_di
                  options->dry_run ? "to remove" : "removed",
                  (unsigned long long)counts->removed_bytes, (unsigned long long)counts->bytes);
     return TUNE_DONE;
+}
+
+static int report(const dllm_trim_report *counts, bool done, const dllm_cache_dir *dir,
+                  const tune_options *options)
+{
+    const int status = print_counts(counts, done, dir, options);
+    if (status != TUNE_DONE || !counts->left[0]) return status;
+    return tune_fail(TUNE_SOME_FAILED, "%s/%s stays: %s", dir->path, counts->left,
+                     counts->left_why);
 }
 
 int tune_trim(const tune_options *options)
@@ -202,8 +211,5 @@ int tune_clear(const tune_options *options)
     if (status != TUNE_DONE) return status;
     const bool done = dllm__cache_clear(&counts, &dir, both || options->kernels,
                                         both || options->tuning, options->dry_run);
-    const int told = report(&counts, done, &dir, options);
-    if (told != TUNE_DONE) return told;
-    if (!counts.left[0]) return TUNE_DONE;
-    return tune_fail(TUNE_SOME_FAILED, "%s/%s stays: %s", dir.path, counts.left, counts.left_why);
+    return report(&counts, done, &dir, options);
 }
