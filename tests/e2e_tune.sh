@@ -247,10 +247,27 @@ has out "^sm_90a *$number kernels"
 check 'stat --json' 0 "$tune" stat --json
 is_json
 has out "\"kernels\": $number"
-key=$("$tune" list -q | head -n 1 | cut -c 1-20)
-check 'show' 0 "$tune" show "$key"
-has out '^arch sm_90a'
+"$tune" list | sed '1d;$d' | awk '{print $3}' >"$work/keys"
+cut -c 1-12 "$work/names" | cmp -s - "$work/keys" || complain 'list prints other keys than -q'
+key=$(head -n 1 "$work/keys")
+whole=$(head -n 1 "$work/names")
+for wanted in "$key" "$(echo "$key" | cut -c 1-10)" "$whole"; do
+    check "show $wanted" 0 "$tune" show "$wanted"
+    has out '^arch sm_90a'
+    [ "$(head -n 1 "$work/out")" = "$whole" ] || complain "it is not $whole"
+done
 check 'show of nothing' 2 "$tune" show 0000
+one_line 'no entry of .* begins with 0000'
+for digit in 0 1 2 3 4 5 6 7 8 9 a b c d e f; do
+    many=$(grep -c "^$digit" "$work/names")
+    [ "$many" -gt 1 ] && break
+done
+check 'show of several' 2 "$tune" show "$digit"
+one_line "^dllm-tune: $many entries of .* begin with $digit"
+[ -s "$work/out" ] && complain 'it printed one of them'
+check 'show --json of several' 2 "$tune" show "$digit" --json
+is_json
+[ "$(grep -c '"file"' "$work/out")" -eq "$many" ] || complain "it has not $many files"
 check 'trim keeps the young' 0 "$tune" trim --max 0
 last_line "$(tail -n 1 "$work/out" | sed 's/^[0-9]*/0/')"
 check 'trim of a wrong size' 1 "$tune" trim --max much
@@ -306,6 +323,10 @@ mkdir -p -m 700 "$DLLM_CACHE_DIR/v1/t/gpu"
 echo 'this is no tuned choice' >"$DLLM_CACHE_DIR/v1/t/gpu/a.plan"
 check 'verify finds a bad tuned choice' 2 "$tune" verify
 has out '^BAD .*v1/t/gpu/a.plan: it is not a plan'
+check 'list with it' 0 "$tune" list
+has out '^gpu  *a.plan  *it is not a plan'
+check 'show it' 0 "$tune" show a.p
+has out '^a.plan: it is not a plan'
 check 'list --json with it' 0 "$tune" list --json
 is_json
 check 'verify --repair of it' 0 "$tune" verify --repair

@@ -76,14 +76,16 @@ const char tune_import_help[] =
 const char tune_list_help[] =
     "usage: dllm-tune list [options]\n"
     "Lists the kernels in the cache folder, in order of program, architecture and what they are\n"
-    "specialised to, then the tuned choices, in order of GPU and file name.\n\n" COMMON_HELP
+    "specialised to, then the tuned choices, in order of GPU and file name. What stands below\n"
+    "\"key\" is for show; -q and --json print whole names, -v paths of kernels too.\n\n" COMMON_HELP
     "\nexit status: 0 done, 1 usage, 2 a folder in the cache cannot be used, 5 nothing in it can\n";
 
 const char tune_show_help[] =
     "usage: dllm-tune show KEY [options]\n"
-    "Prints the key text of the kernel, or the tuned choice, whose name begins with "
-    "KEY.\n\n" COMMON_HELP
-    "\nexit status: 0 done, 1 usage, 2 there is none, 5 the cache folder cannot be used\n";
+    "Prints the key text of the kernel, or the tuned choice, whose name begins with KEY, as list\n"
+    "prints it. If several do, it says how many; --json prints them.\n\n" COMMON_HELP
+    "\nexit status: 0 done, 1 usage, 2 there is none or more than one,\n"
+    "5 the cache folder cannot be used\n";
 
 const char tune_stat_help[] =
     "usage: dllm-tune stat [options]\n"

@@ -14,6 +14,9 @@
 #include "tune_kernel.h"
 #include "tune_store.h"
 
+/* So much of a name is printed for `show`: as much of a kernel's key as the log has. */
+enum { KEY_DIGITS = 12 };
+
 /* What is printed of an entry. */
 typedef struct listed_entry {
     tune_kernel kernel;
@@ -116,17 +119,17 @@ static void print_entry(const listing *list, const listed_entry *entry)
         return;
     }
     age_text(age, age_seconds(entry->path));
-    (void)printf("%-20s %-7s %9zu  %-10s %8s  %s\n", entry->kernel.program, entry->kernel.arch,
-                 entry->file_bytes, entry->build, age,
-                 entry->reason ? entry->reason : entry->kernel.defines);
+    (void)printf("%-20s %-7s %-*.*s %9zu  %-10s %8s  %s\n", entry->kernel.program,
+                 entry->kernel.arch, KEY_DIGITS, KEY_DIGITS, entry->name, entry->file_bytes,
+                 entry->build, age, entry->reason ? entry->reason : entry->kernel.defines);
     if (list->options->verbose) (void)printf("    %s\n", entry->path);
 }
 
 static void print_entries(const listing *list)
 {
     if (!list->options->quiet)
-        (void)printf("%-20s %-7s %9s  %-10s %8s  %s\n", "program", "arch", "bytes", "compiler",
-                     "age", "specialised to");
+        (void)printf("%-20s %-7s %-*s %9s  %-10s %8s  %s\n", "program", "arch", KEY_DIGITS, "key",
+                     "bytes", "compiler", "age", "specialised to");
     for (size_t i = 0; i < list->count; i++)
         print_entry(list, &list->entries[i]);
 }
@@ -154,7 +157,7 @@ static void list_plan(void *user, const dllm_plan_report *report)
     else if (list->options->quiet)
         (void)printf("%s\n", report->name);
     else
-        (void)printf("%-20s %-40.40s  %s\n", gpu, report->name,
+        (void)printf("%-28s %-*.*s  %s\n", gpu, KEY_DIGITS, KEY_DIGITS, report->name,
                      report->reason ? report->reason : "");
 }
 
