@@ -40,6 +40,9 @@ static const char austen[] = GENERATE_AUSTEN;
 
 #define MODEL "--model", austen, "--prompt", "It is"
 
+/* what is refused before the model is looked at */
+#define NO_MODEL "--model", "/nowhere", "--prompt", "It is"
+
 static const struct {
     const char *arguments[12];
     int code;
@@ -132,6 +135,78 @@ static const struct {
     {{MODEL, "--preset", "sdar", "--temperature", "0", "--top-p", "0.5"},
      1,
      "--top-p wants a --temperature above 0, preset sdar draws nothing"},
+    {{NO_MODEL, "--gen-length", "99999999999999999999"},
+     1,
+     "--gen-length 99999999999999999999 is not a number from 1 to 16777216;"},
+    {{NO_MODEL, "--gen-length", "2147483647"},
+     1,
+     "--gen-length 2147483647 is not a number from 1 to 16777216;"},
+    {{NO_MODEL, "--gen-length", ""}, 1, "--gen-length \"\" is not a number from 1 to 16777216;"},
+    {{NO_MODEL, "--gen-length", " 8"}, 1, "--gen-length  8 is not a number from 1 to 16777216;"},
+    {{NO_MODEL, "--block-length", "0"}, 1, "--block-length 0 is not a number from 1 to 16777216;"},
+    {{NO_MODEL, "--block-length", "16777217"},
+     1,
+     "--block-length 16777217 is not a number from 1 to 16777216;"},
+    {{NO_MODEL, "--steps", "1e9"}, 1, "--steps 1e9 is not a number from 1 to 1048576;"},
+    {{NO_MODEL, "--steps", "1048577"}, 1, "--steps 1048577 is not a number from 1 to 1048576;"},
+    {{NO_MODEL, "--preset", "llada21", "--max-post-steps", "1048577"},
+     1,
+     "--max-post-steps 1048577 is not a number from 1 to 1048576;"},
+    {{NO_MODEL, "--threads", "-3"}, 1, "--threads -3 is not a number from 1 to 256;"},
+    {{NO_MODEL, "--seed", "-1"}, 1, "--seed -1 is not a number from 0 to 9223372036854775807;"},
+    {{NO_MODEL, "--seed", "9223372036854775808"},
+     1,
+     "--seed 9223372036854775808 is not a number from 0 to 9223372036854775807;"},
+    {{NO_MODEL, "--preset", "sdar", "--top-k", "99999999999"},
+     1,
+     "--top-k 99999999999 is not a number from 0 to 2147483647;"},
+    {{NO_MODEL, "--temperature", "abc"},
+     1,
+     "--temperature abc is not a number from 0 to 3.40282e+38;"},
+    {{NO_MODEL, "--temperature", "inf"},
+     1,
+     "--temperature inf is not a number from 0 to 3.40282e+38;"},
+    {{NO_MODEL, "--temperature", "nan"},
+     1,
+     "--temperature nan is not a number from 0 to 3.40282e+38;"},
+    {{NO_MODEL, "--temperature", "1e39"},
+     1,
+     "--temperature 1e39 is not a number from 0 to 3.40282e+38;"},
+    {{NO_MODEL, "--temperature", "1e-99"},
+     1,
+     "--temperature 1e-99 is below 1.17549e-38, the least number above 0;"},
+    {{NO_MODEL, "--temperature", ""},
+     1,
+     "--temperature \"\" is not a number from 0 to 3.40282e+38;"},
+    {{NO_MODEL, "--preset", "sdar", "--top-p", ""},
+     1,
+     "--top-p \"\" is not above 0 and at most 1;"},
+    {{NO_MODEL, "--threshold", "2", "--rule", "threshold"},
+     1,
+     "--threshold 2 is not a number from 0 to 1;"},
+    {{NO_MODEL, "--threshold", "1.0000001", "--rule", "threshold"},
+     1,
+     "--threshold 1.00000012 is not a number from 0 to 1;"},
+    {{NO_MODEL, "--preset", "hierarchy", "--low-threshold", "2"},
+     1,
+     "--low-threshold 2 is not a number from 0 to 1;"},
+    {{NO_MODEL, "--preset", "llada21", "--edit-threshold", "1.5"},
+     1,
+     "--edit-threshold 1.5 is not a number from 0 to 1;"},
+    {{NO_MODEL, "--gen-length", "64", "--block-length", "48"},
+     1,
+     "block-length 48 does not divide gen-length 64;"},
+    {{NO_MODEL, "--steps", "7"}, 1, "the number of blocks, 2, does not divide steps 7;"},
+    {{NO_MODEL, "--rule", ""}, 1, "--rule \"\" is none of those"},
+    {{NO_MODEL, "--device", "cuda:2147483648"},
+     1,
+     "--device cuda:2147483648 is not cpu, cuda or cuda:N, N from 0 to 2147483647;"},
+    {{NO_MODEL, "--trace", ""}, 1, "--trace \"\" is not the name of a file or folder;"},
+    {{"--model", "", "--prompt", "x"}, 1, "--model \"\" is not the name of a file or folder;"},
+    {{MODEL, "--preset", "sdar", "--block-length", "16777216"},
+     1,
+     "gen-length 64 in whole blocks of block-length 16777216 pass the model's "
+     "max_sequence_length 256"},
     {{MODEL, "--trace", "/nowhere/trace"}, 2, "/nowhere/trace: No such file or directory"},
     {{"--model", "/nowhere", "--prompt", "x"}, 1, "/nowhere/config.json cannot be opened: No such"},
     {{MODEL, "--family", "no_such"}, 1, "no_such"},
@@ -144,6 +219,17 @@ START_TEST(refuses_with_reason)
     ck_assert_msg(end.code == refused[_i].code, "row %d: %d, %s", _i, end.code, end.err);
     ck_assert_msg(strstr(end.err, refused[_i].reason), "row %d: %s", _i, end.err);
     ck_assert_str_eq(end.out, "");
+}
+END_TEST
+
+START_TEST(a_threshold_of_entropies_or_noisy_keys_may_be_above_one)
+{
+    static const char *const options[][2] = {{"--key", "entropy"}, {"--order-temperature", "0.5"}};
+    const char *const arguments[] = {
+        MODEL,          "--gen-length", "8", "--rule", "threshold", "--threshold", "2",
+        options[_i][0], options[_i][1], NULL};
+    generate_run(&end, arguments);
+    ck_assert_msg(end.code == 0, "%s: %s", options[_i][0], end.err);
 }
 END_TEST
 
@@ -390,6 +476,7 @@ int main(int count, char **arguments)
     suite_add_tcase(suite, golden);
     TCase *command = tcase_create("command_line");
     tcase_add_loop_test(command, refuses_with_reason, 0, (int)(sizeof refused / sizeof refused[0]));
+    tcase_add_loop_test(command, a_threshold_of_entropies_or_noisy_keys_may_be_above_one, 0, 2);
     tcase_add_test(command, help_has_a_line_for_every_option);
     tcase_add_test(command, report_is_the_last_line);
     tcase_add_test(command, the_list_is_as_long_as_top_k_needs);

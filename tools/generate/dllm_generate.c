@@ -54,28 +54,23 @@ static bool open_tokenizer(generation *work)
     return true;
 }
 
-/** Lengths against each other and the model, in the words of the command line. */
+/** Prompt and lengths against the model, in the words of the command line. */
 static bool check_lengths(generation *work)
 {
     const dllm_decoder_options decoder = {.decode = work->options.decode,
                                           .sequence = work->options.sequence};
     const dllm_sequence *sequence = &work->options.sequence;
-    const intmax_t gen_length = sequence->generate, block_length = sequence->block_length;
-    const bool aligned = work->options.decode.aligned_blocks;
+    char blocks[64] = "";
     work->length = dllm_decoder_length(&decoder);
-    if (!aligned && gen_length % block_length != 0)
-        return DLLM_REFUSE(&work->message, "block-length %jd does not divide gen-length %jd",
-                           block_length, gen_length);
-    if (sequence->steps % (gen_length / block_length + aligned) != 0)
-        return DLLM_REFUSE(&work->message, "the number of blocks, %jd, does not divide steps %jd",
-                           gen_length / block_length, (intmax_t)sequence->steps);
-    if (work->length > work->model->config.max_sequence)
-        return DLLM_REFUSE(&work->message,
-                           "prompt of %jd tokens and gen-length %jd pass the model's "
-                           "max_sequence_length %jd",
-                           (intmax_t)sequence->prompt, gen_length,
-                           (intmax_t)work->model->config.max_sequence);
-    return true;
+    if (work->length <= work->model->config.max_sequence) return true;
+    if (work->options.decode.aligned_blocks)
+        (void)snprintf(blocks, sizeof blocks, " in whole blocks of block-length %jd",
+                       (intmax_t)sequence->block_length);
+    return DLLM_REFUSE(&work->message,
+                       "prompt of %jd tokens and gen-length %jd%s pass the model's "
+                       "max_sequence_length %jd",
+                       (intmax_t)sequence->prompt, (intmax_t)sequence->generate, blocks,
+                       (intmax_t)work->model->config.max_sequence);
 }
 
 /** Model, tokens of the prompt, and whether the lengths fit. */

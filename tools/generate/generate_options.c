@@ -3,9 +3,10 @@
  */
 #include "generate_options.h"
 #include "dllm.h"
+#include "option_numbers.h"
 #include "parallel.h"
 
-#include <errno.h>
+#include <float.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
@@ -20,6 +21,9 @@ enum { OPTION_THRESHOLD = 48, OPTION_FACTOR, OPTION_GAMMA, OPTION_TEMPERATURE, O
 enum { OPTION_ORDER_TEMPERATURE = OPTION_TOP_P + 1, OPTION_EDIT_THRESHOLD, OPTION_PENALTY };
 enum { OPTION_LOW_THRESHOLD = OPTION_PENALTY + 1, OPTION_CFG_SCALE };
 enum { NUMBERS = OPTION_CFG_SCALE + 1 - OPTION_THRESHOLD };
+
+/* what the decode loop takes */
+enum { LENGTH_MAX = 1 << 24, STEPS_MAX = 1 << 20 };
 
 #define NUMBER_OF(option) ((option)-OPTION_THRESHOLD)
 
@@ -71,51 +75,26 @@ typedef struct request {
     float numbers[NUMBERS]; /* from OPTION_THRESHOLD on */
 } request;
 
-static bool parse_number(int64_t *out, const char *text, int64_t lowest, int64_t highest)
-{
-    char *end;
-    errno = 0;
-    const long long value = strtoll(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || value < lowest || value > highest)
-        return false;
-    *out = value;
-    return true;
-}
-
-static bool read_number(int64_t *out, const char *name, const char *text, int64_t highest,
-                        dllm_message *message)
-{
-    if (parse_number(out, text, 1, highest)) return true;
-    return DLLM_REFUSE(message, "--%s %s is not a number from 1 to %jd", name, text,
-                       (intmax_t)highest);
-}
-
 static bool read_device(int *out, const char *text, dllm_message *message)
 {
     int64_t ordinal = 0;
     const bool cuda = strncmp(text, "cuda", 4) == 0;
-    const bool numbered = cuda && text[4] == ':' && parse_number(&ordinal, text + 5, 0, INT32_MAX);
+    const bool numbered =
+        cuda && text[4] == ':' && dllm_option_parse(&ordinal, text + 5, 0, INT32_MAX);
     if (strcmp(text, "cpu") == 0)
         *out = DLLM_DEVICE_CPU;
     else if (numbered || strcmp(text, "cuda") == 0)
         *out = (int)ordinal;
     else
-        return DLLM_REFUSE(message, "--device %s is not cpu, cuda or cuda:N", text);
+        return DLLM_REFUSE(message, "--device %s is not cpu, cuda or cuda:N, N from 0 to %d",
+                           dllm_option_shown(text), INT32_MAX);
     return true;
 }
 
-static bool read_real(float *out, const char *name, const char *text, dllm_message *message)
+static bool read_path(const char **out, const char *name, const char *text, dllm_message *message)
 {
-    char *end;
-    *out = strtof(text, &end);
-    if (end != text && *end == '\0' && isfinite(*out) && *out >= 0) return true;
-    return DLLM_REFUSE(message, "--%s %s is not a number from 0", name, text);
-}
-
-static bool read_share(float *out, const char *name, const char *text, dllm_message *message)
-{
-    if (read_real(out, name, text, message) && *out > 0 && *out <= 1) return true;
-    return DLLM_REFUSE(message, "--%s %s is not above 0 and at most 1", name, text);
+    *out = text;
+    return text[0] || DLLM_REFUSE(message, "--%s \"\" is not the name of a file or folder", name);
 }
 
 /* Options of how to decode. */
@@ -145,21 +124,22 @@ static bool take_rule(dllm_generate_options *out, request *asked, int option, ch
         asked->cfg_round = value;
         return true;
     case OPTION_TRACE:
-        out->trace = value;
-        return true;
+        return read_path(&out->trace, "trace", value, message);
     case OPTION_SEED:
-        return parse_number(&asked->seed, value, 0, INT64_MAX) ||
-               DLLM_REFUSE(message, "--seed %s is not a number from 0", value);
+        return dllm_option_integer(&asked->seed, "seed", value, 0, INT64_MAX, message);
     case OPTION_TOP_K:
-        return parse_number(&asked->top_k, value, 0, INT32_MAX) ||
-               DLLM_REFUSE(message, "--top-k %s is not a number from 0", value);
+        return dllm_option_integer(&asked->top_k, "top-k", value, 0, INT32_MAX, message);
     case OPTION_TOP_P:
-        return read_share(&asked->numbers[NUMBER_OF(option)], "top-p", value, message);
+        return dllm_option_share(&asked->numbers[NUMBER_OF(option)], "top-p", value, message);
     case OPTION_POST_STEPS:
-        return read_number(&asked->post_steps, "max-post-steps", value, INT32_MAX, message);
+        return dllm_option_integer(&asked->post_steps, "max-post-steps", value, 1, STEPS_MAX,
+                                   message);
+    case OPTION_EDIT_THRESHOLD:
+        return dllm_option_real(&asked->numbers[NUMBER_OF(option)], "edit-threshold", value, 1,
+                                message);
     default:
         option -= OPTION_THRESHOLD;
-        return read_real(&asked->numbers[option], names[option], value, message);
+        return dllm_option_real(&asked->numbers[option], names[option], value, FLT_MAX, message);
     }
 }
 
@@ -169,24 +149,24 @@ static bool take_option(dllm_generate_options *out, request *asked, int option, 
     int64_t threads = 0;
     switch (option) {
     case OPTION_MODEL:
-        out->model = value;
-        return true;
+        return read_path(&out->model, "model", value, message);
     case OPTION_PROMPT:
         out->prompt = value;
         return true;
     case OPTION_GEN:
-        return read_number(&asked->gen_length, "gen-length", value, INT32_MAX, message);
+        return dllm_option_integer(&asked->gen_length, "gen-length", value, 1, LENGTH_MAX, message);
     case OPTION_BLOCK:
-        return read_number(&asked->block_length, "block-length", value, INT32_MAX, message);
+        return dllm_option_integer(&asked->block_length, "block-length", value, 1, LENGTH_MAX,
+                                   message);
     case OPTION_STEPS:
-        return read_number(&asked->steps, "steps", value, INT32_MAX, message);
+        return dllm_option_integer(&asked->steps, "steps", value, 1, STEPS_MAX, message);
     case OPTION_DEVICE:
         return read_device(&out->device, value, message);
     case OPTION_FAMILY:
         out->family = value;
         return true;
     case OPTION_THREADS:
-        if (!read_number(&threads, "threads", value, DLLM_PARALLEL_THREADS_MAX, message))
+        if (!dllm_option_integer(&threads, "threads", value, 1, DLLM_PARALLEL_THREADS_MAX, message))
             return false;
         out->threads = (int)threads;
         return true;
@@ -209,7 +189,8 @@ static bool find_word(int *out, const char *option, const char *word, const char
 {
     for (*out = 0; words[*out]; (*out)++)
         if (strcmp(words[*out], word) == 0) return true;
-    return DLLM_REFUSE(message, "--%s %s is none of those that --help lists", option, word);
+    return DLLM_REFUSE(message, "--%s %s is none of those that --help lists", option,
+                       dllm_option_shown(word));
 }
 
 /* A rule in place of the preset's would go by 0 where neither has its number: all at once. */
@@ -321,6 +302,27 @@ static bool check_rule(const dllm_generate_options *out, const request *asked,
     return refuse_unused(uses, sizeof uses / sizeof uses[0], name, message);
 }
 
+/* A key is a probability, or lies as a margin and a random number do within 0 .. 1: a threshold above
+   says nothing. Not so an entropy, and keys that are divided and get noise. */
+static bool check_thresholds(const dllm_generate_options *out, const request *asked,
+                             dllm_message *message)
+{
+    const float order = asked->numbers[NUMBER_OF(OPTION_ORDER_TEMPERATURE)];
+    const struct {
+        const char *option;
+        float value;
+    } thresholds[] = {
+        {"threshold", asked->numbers[NUMBER_OF(OPTION_THRESHOLD)]},
+        {"low-threshold", asked->numbers[NUMBER_OF(OPTION_LOW_THRESHOLD)]},
+    };
+    if (out->decode.key == DLLM_KEY_ENTROPY || order > 0) return true;
+    for (size_t i = 0; i < sizeof thresholds / sizeof thresholds[0]; i++)
+        if (thresholds[i].value > 1)
+            return DLLM_REFUSE(message, "--%s %.9g is not a number from 0 to 1",
+                               thresholds[i].option, (double)thresholds[i].value);
+    return true;
+}
+
 /* A filter changes draws, and what the likeliest token gets in presets that filter it too. */
 static bool check_filter(const dllm_generate_options *out, const request *asked,
                          dllm_message *message)
@@ -345,7 +347,9 @@ static bool apply_numbers(dllm_generate_options *out, const request *asked, dllm
                                     &sequence->penalty,
                                     &sequence->selection.low_threshold,
                                     &sequence->cfg_scale};
-    if (!check_preset(out, asked, message) || !check_rule(out, asked, message)) return false;
+    if (!check_preset(out, asked, message) || !check_rule(out, asked, message) ||
+        !check_thresholds(out, asked, message))
+        return false;
     for (size_t i = 0; i < NUMBERS; i++)
         if (!isnan(asked->numbers[i])) *places[i] = asked->numbers[i];
     if (asked->top_k >= 0) sequence->filter.top_k = (int32_t)asked->top_k;
@@ -386,6 +390,20 @@ static void apply_lengths(dllm_generate_options *out, const request *asked)
         counts && by_block ? (int32_t)(asked->steps ? asked->steps : block_length) : 0;
 }
 
+/* Lengths against each other; aligned blocks take any. */
+static bool check_lengths(const dllm_generate_options *out, dllm_message *message)
+{
+    const dllm_sequence *sequence = &out->sequence;
+    if (out->decode.aligned_blocks) return true;
+    if (sequence->generate % sequence->block_length != 0)
+        return DLLM_REFUSE(message, "block-length %jd does not divide gen-length %jd",
+                           (intmax_t)sequence->block_length, (intmax_t)sequence->generate);
+    const int64_t blocks = sequence->generate / sequence->block_length;
+    if (sequence->steps % blocks == 0) return true;
+    return DLLM_REFUSE(message, "the number of blocks, %jd, does not divide steps %jd",
+                       (intmax_t)blocks, (intmax_t)sequence->steps);
+}
+
 static bool apply_key(dllm_generate_options *out, const request *asked, dllm_message *message)
 {
     static const char *const keys[] = {"confidence", "margin", "neg_entropy",
@@ -409,7 +427,7 @@ static bool apply(dllm_generate_options *out, const request *asked, dllm_message
     if (asked->eos) out->sequence.eos_rule = (dllm_eos_rule)eos;
     if (!apply_numbers(out, asked, message) || !apply_guidance(out, asked, message)) return false;
     apply_lengths(out, asked);
-    return true;
+    return check_lengths(out, message);
 }
 
 bool dllm_generate_options_read(dllm_generate_options *out, int count, char **arguments,
