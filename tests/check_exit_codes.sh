@@ -54,12 +54,64 @@ cat >"$folder/unfit.json" <<'END'
   {"logits": [[0, 1]], "mask_id": 1, "rule": {"name": "threshold"}, "expected": {"flags": ["", ""]}}]},
  {"id": "committed", "kind": "eos", "runs": [{"canvas": [0, 1], "block": [0, 2], "just_committed": [-1]}]},
  {"id": "block", "kind": "eos", "runs": [{"canvas": [0, 1], "block": [0], "just_committed": []}]},
- {"id": "window", "kind": "gather", "runs": [{"masked": [0], "block_length": 1, "window": "half"}]},
  {"id": "low", "kind": "gather", "runs": [
   {"masked": [0], "prompt_len": -1e300, "block_index": 1e300, "block_length": 1e300,
    "window": "block"}]},
  {"id": "empty", "kind": "loop", "runs": [
   {"family": "sdar", "vocab": 2, "mask_id": 1, "prompt": [], "gen_length": 0, "table": []}]}]}
+END
+# one word or field that is not known in an otherwise right case, and what is said of it: run, or row
+cat >"$folder/strange.txt" <<'END'
+decode|"kind": "selekt", "runs": [{}]|kind "selekt" is none of schedule, rows, select, step, filter, eos, gather, loop, wino, likelihood
+decode|"kind": "select", "tier": "D", "runs": [{}]|tier "D" is none of A, B, C
+decode|"kind": "select", "rusn": [{}]|field "rusn" is none of id, kind, tier, title, notes, core, source, runs, common
+decode|"kind": "select", "runs": []|runs is no list that has any
+decode|"kind": "select", "runs": [{"confidense": [1]}]|run 0: field "confidense" is none of name, confidence, entropy, rule, expected
+decode|"kind": "select", "common": {"rul": {}}, "runs": [{}]|run 0: field "rul" is none of name, confidence, entropy, rule, expected
+decode|"kind": "select", "runs": [{"rule": {"name": "best"}}]|run 0: rule: name "best" is none of top_k, threshold, factor, dynamic, sequential, entropy_bound, hierarchy
+decode|"kind": "select", "runs": [{"rule": {"name": "factor", "variant": "papre"}}]|run 0: rule: variant "papre" is none of paper, first_failure, drop_last
+decode|"kind": "select", "runs": [{"rule": {"name": "top_k", "count": 1}}]|run 0: rule: field "count" is none of name, variant, order, run_ties, k, inclusive, threshold, near_tie, factor, gamma, low_threshold
+decode|"kind": "select", "runs": [{"rule": {"name": "threshold", "threshold": "half"}}]|run 0: rule: threshold is no number
+decode|"kind": "select", "runs": [{"rule": {"name": "threshold", "inclusive": true}}]|run 0: rule: inclusive is no number
+decode|"kind": "select", "runs": [{"expected": {"selekted": [0]}}]|run 0: expected: field "selekted" is none of selected
+decode|"kind": "schedule", "runs": [{"rule": "odd"}]|run 0: rule "odd" is none of even, dream, dllm_linear
+decode|"kind": "gather", "runs": [{"window": "half"}]|run 0: window "half" is none of canvas, block, block_minus_1
+decode|"kind": "gather", "runs": [{"window": 1}]|run 0: window is no word
+decode|"kind": "gather", "runs": [{"expected": {"error": "yes"}}]|run 0: expected: error is not true or false
+decode|"kind": "eos", "runs": [{"eos_rule": "soon"}]|run 0: eos_rule "soon" is none of never, gap_closed, after_block, fill, step
+decode|"kind": "filter", "runs": [{"filter_order": "k_p"}]|run 0: filter_order "k_p" is none of p_then_k, k_then_p
+decode|"kind": "filter", "runs": [{"logits": [0, "one"]}]|run 0: logits is no list of numbers
+decode|"kind": "rows", "runs": [{"cfg_round": "fp16"}]|run 0: cfg_round "fp16" is none of fp32, bf16
+decode|"kind": "rows", "runs": [{"expected": {"rows": [{"lsee": 0}]}}]|run 0: expected: rows: field "lsee" is none of argmax, max, lse, confidence
+decode|"kind": "step", "runs": [{"mask_id": 1}, {"mask_rule": "alow"}]|run 1: mask_rule "alow" is none of suppress, exclude, allow
+decode|"kind": "step", "runs": [{"mask_rul": "allow"}]|run 0: field "mask_rul" is not known
+decode|"kind": "step", "runs": [{"score": "surest"}]|run 0: score "surest" is none of confidence, margin, neg_entropy, entropy
+decode|"kind": "step", "runs": [{"eos_confidence": "on"}]|run 0: eos_confidence "on" is none of off, intended, published
+decode|"kind": "step", "runs": [{"confidence_round": "fp16"}]|run 0: confidence_round "fp16" is none of fp32, bf16
+decode|"kind": "step", "runs": [{"expected": {"status": "finished"}}]|run 0: expected: status "finished" is none of running, done, no_progress, unusable_row
+decode|"kind": "step", "runs": [{"expected": {"flags": ["NAN"]}}]|run 0: expected: flags "NAN" is none of "", NONFINITE, EMPTY
+decode|"kind": "loop", "runs": [{"family": "lada"}]|run 0: family: preset "lada" is none of llada, threshold
+decode|"kind": "loop", "runs": [{"family": "dream", "alg": "best"}]|run 0: alg "best" is none of origin, maskgit_plus, topk_margin, entropy
+decode|"kind": "loop", "runs": [{"family": "llada", "remasking": "rand"}]|run 0: remasking "rand" is none of low_confidence, random
+decode|"kind": "loop", "runs": [{"family": "llada", "eligible": "all"}]|run 0: eligible "all" is none of block, prefix
+decode|"kind": "loop", "runs": [{"family": "llada", "top_k": 5}]|run 0: top_k is not null, which alone is offered
+decode|"kind": "loop", "runs": [{"family": "llada", "batch": [{"prompts": [0]}]}]|run 0: batch: field "prompts" is not known
+decode|"kind": "loop", "runs": [{"family": "llada", "expected": {"finals": [0]}}]|run 0: expected: field "finals" is none of final, selected
+rows|"Vocab": 3, "rows": []|the case: field "Vocab" is none of id, V, exact_in
+rows|"large": "yes", "rows": []|large is not true or false
+rows|"exact_in": "fp32", "rows": []|exact_in is no list of types
+rows|"exact_in": ["fp8"], "rows": []|exact_in "fp8" is none of bf16, fp16, fp32
+rows|"params": {"scales": 2}, "rows": []|params: field "scales" is none of scale, softcap, round_logits, bias, suppress, valid_vocab, vocab_offset
+rows|"params": {"round_logits": "half"}, "rows": []|round_logits "half" is none of bf16, fp16, fp32
+rows|"head": {"h": 1}, "rows": []|head: field "h" is none of H, x, W
+rows|"gather": {"rows": []}, "rows": []|gather: field "rows" is none of source_rows, row_index
+rows|"rows": [{"logits": [1, 2], "temprature": 1}]|a row: field "temprature" is none of logits, bad_index, target, temperature
+rows|"rows": [{"logits": {"count": 2, "fill": 0, "sets": {}}}]|logits: field "sets" is none of count, fill, cycle, ranges, set
+rows|"rows": [{"logits": [1, 2], "noise": {"keys": 1}}]|noise: field "keys" is none of words, seed, row_key
+rows|"rows": [{"logits": [1, 2], "expected": {"lsee": 1}}]|expected: field "lsee" is none of argmax, max, lse
+rows|"rows": [{"logits": [1, 2], "expected": {}, "tol": {"confidence": 1}}]|tol: field "confidence" is none of argmax, max, lse, confidence_rel
+rows|"rows": [{"logits": [1, 2], "expected": {"flags": ["NAN"]}}]|flags "NAN" is none of NONFINITE, EMPTY, TARGET, PARAM, ROW, COVER
+rows|"rows": [{"logits": [1, 2], "expected": {"flags": "EMPTY"}}]|flags is no list
 END
 sed 's/"argmax": 1/"argmax": 0/' "$folder/right.json" >"$folder/wrong.json"
 sed 's/"logits": \[1, 2\]/"logits": [1]/' "$folder/right.json" >"$folder/short.json"
@@ -99,10 +151,17 @@ masked: run 0: masked has 2 positions, logits 1$
 flags: run 0: flags of 2 positions are expected of 1$
 committed: run 0: just_committed -1 is outside 0 .. 1$
 block: run 0: block is no list of two positions$
-window: run 0: the window's name is not known$
 low: run 0: status -1, wanted none$
 empty: run 0: length_max 0 is outside 1 .. 16777216$
 END
+while IFS='|' read -r command fields reason; do
+    v=
+    [ "$command" = decode ] || v='"V": 2, '
+    echo "{\"meta\": {\"format\": 1}, \"cases\": [{\"id\": \"one\", $v$fields}]}" \
+        >"$folder/strange.json"
+    expect 1 "^dllm-check: $folder/strange.json: case \"one\": $reason" \
+        "$command" "$folder/strange.json"
+done <"$folder/strange.txt"
 expect 1 'no list "cases" whose members have id and kind' decode "$cases"
 expect 1 '--tier "D" is not A, B or C' decode "$cases" --tier D
 expect 1 'no case file is given' rows

@@ -1,6 +1,8 @@
 /* case_reader.c - numbers, lists and logits rules of a case file, read into memory of one owner */
 #include "case_reader.h"
 
+#include "known_words.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,8 +16,24 @@ typedef struct arena_piece {
 void case_wrong(case_reader *reader, const char *what)
 {
     if (!reader->failed)
-        dllm_message_set(reader->message, "case \"%s\": %s", reader->id ? reader->id : "?", what);
+        dllm_message_set(reader->message, "case \"%.60s\": %.400s", reader->id ? reader->id : "?",
+                         what);
     reader->failed = true;
+}
+
+void case_fields(case_reader *reader, const json_t *object, const char *const *names,
+                 const char *what)
+{
+    dllm_message why, reason;
+    if (known_fields_check(object, names, &reason)) return;
+    dllm_message_set(&why, "%s: %.400s", what, reason.text);
+    case_wrong(reader, why.text);
+}
+
+bool case_truth(case_reader *reader, const json_t *value, const char *what)
+{
+    if (value && !json_is_boolean(value)) case_wrong(reader, what);
+    return json_is_true(value);
 }
 
 void *case_memory(case_reader *reader, int64_t count, size_t bytes)
@@ -121,6 +139,7 @@ static void apply_ranges(case_reader *reader, double *out, const json_t *ranges,
 {
     size_t i;
     const json_t *range;
+    if (ranges && !json_is_array(ranges)) case_wrong(reader, "ranges is no list");
     json_array_foreach(ranges, i, range)
     {
         const char *what = "ranges is not a list of [from, to, value] inside the vocabulary";
@@ -136,6 +155,7 @@ static void apply_set(case_reader *reader, double *out, json_t *set, int64_t voc
 {
     const char *column;
     json_t *value;
+    if (set && !json_is_object(set)) case_wrong(reader, "set is no object");
     json_object_foreach(set, column, value)
     {
         char *end = NULL;
@@ -149,11 +169,13 @@ static void apply_set(case_reader *reader, double *out, json_t *set, int64_t voc
 
 void case_logits(case_reader *reader, double *out, const json_t *rule, int64_t vocab)
 {
+    static const char *const names[] = {"count", "fill", "cycle", "ranges", "set", NULL};
     if (!out) return;
     if (!json_is_object(rule)) {
         read_row(reader, out, rule, vocab, "logits are not a rule or a list of V numbers");
         return;
     }
+    case_fields(reader, rule, names, "logits");
     (void)case_integer(reader, json_object_get(rule, "count"), vocab, vocab,
                        "count of the logits is not V");
     apply_base(reader, out, rule, vocab);

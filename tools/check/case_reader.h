@@ -23,6 +23,13 @@ typedef struct case_reader {
 /** Remembers that something is wrong, unless something was before. */
 void case_wrong(case_reader *reader, const char *what);
 
+/** An object, none of whose fields is other than the names, a list that ends with NULL. */
+void case_fields(case_reader *reader, const json_t *object, const char *const *names,
+                 const char *what);
+
+/** true or false; false if it is missing. */
+bool case_truth(case_reader *reader, const json_t *value, const char *what);
+
 /** Zeroed memory that lives as long as the cases; NULL once the reader has failed. */
 void *case_memory(case_reader *reader, int64_t count, size_t bytes);
 

@@ -5,6 +5,7 @@
 #include "decode_filtering.h"
 #include "decode_looping.h"
 #include "decode_rows.h"
+#include "decode_shape.h"
 #include "decode_stepping.h"
 
 #include <math.h>
@@ -20,17 +21,16 @@ static bool refuse_status(dllm_message *why, const char *call)
 static bool run_schedule(decode_checker *checker, const json_t *run, const json_t *expected,
                          dllm_message *why)
 {
-    static const char *const rules[] = {"even", "dream", NULL};
     int64_t counts[FIELD_LIST_MAX];
     float fractions[FIELD_LIST_MAX];
     field_list got = {0}, shares = {0};
     (void)checker;
     const dllm_schedule schedule = {.struct_size = sizeof schedule,
-                                    .dream = field_word(run, "rule", rules),
+                                    .dream = field_word(run, "rule", decode_schedules),
                                     .steps = field_integer(run, "steps", 0),
                                     .masks = field_integer(run, "masks", 0),
                                     .eps = (float)field_number(run, "eps", 0)};
-    if (schedule.dream < 0)
+    if (schedule.dream > 1)
         return DLLM_REFUSE(why, "rule \"%s\" is not offered",
                            json_string_value(json_object_get(run, "rule")));
     if (schedule.steps > FIELD_LIST_MAX)
@@ -50,21 +50,16 @@ static bool run_schedule(decode_checker *checker, const json_t *run, const json_
 
 bool decode_selection_read(dllm_selection *out, const json_t *rule, dllm_message *why)
 {
-    static const char *const names[] = {"top_k",      "threshold",     "factor",    "dynamic",
-                                        "sequential", "entropy_bound", "hierarchy", NULL};
-    static const char *const variants[] = {"paper", "first_failure", "drop_last", NULL};
-    static const char *const orders[] = {"entropy", "confidence", NULL};
-    static const char *const ties[] = {"lowest", "all", NULL};
-    const int name = field_word(rule, "name", names);
-    if (name < 0) return DLLM_REFUSE(why, "the rule's name is not known");
+    if (!json_is_string(json_object_get(rule, "name")))
+        return DLLM_REFUSE(why, "the rule has no name");
     *out = (dllm_selection){
         .struct_size = sizeof *out,
-        .name = (dllm_select_name)name,
+        .name = (dllm_select_name)field_word(rule, "name", decode_selections),
         .count = field_integer(rule, "k", 0),
         .inclusive = field_integer(rule, "inclusive", 0),
-        .variant = field_word(rule, "variant", variants),
-        .by_key = field_word(rule, "order", orders),
-        .run_ties = field_word(rule, "run_ties", ties),
+        .variant = field_word(rule, "variant", decode_variants),
+        .by_key = field_word(rule, "order", decode_entropy_orders),
+        .run_ties = field_word(rule, "run_ties", decode_run_ties),
         .threshold = (float)field_number(rule, "threshold", (double)INFINITY),
         .near_tie = (float)field_number(rule, "near_tie", 0),
         .factor = (float)field_number(rule, "factor", 1),
@@ -135,7 +130,6 @@ static bool read_committed(uint8_t *committed, const json_t *run, int length, dl
 static bool run_eos(decode_checker *checker, const json_t *run, const json_t *expected,
                     dllm_message *why)
 {
-    static const char *const rules[] = {"never", "gap_closed", "after_block", "fill", "step", NULL};
     int64_t canvas[FIELD_LIST_MAX];
     uint8_t eligible[FIELD_LIST_MAX], committed[FIELD_LIST_MAX] = {0};
     field_list ids, block, got = {0};
@@ -146,17 +140,18 @@ static bool run_eos(decode_checker *checker, const json_t *run, const json_t *ex
         return false;
     if (!field_numbers(&block, run, "block") || block.count != 2)
         return DLLM_REFUSE(why, "block is no list of two positions");
-    const dllm_sequence_state state = {.struct_size = sizeof state,
-                                       .canvas = canvas,
-                                       .chosen = committed,
-                                       .eos = &eos,
-                                       .eos_count = 1,
-                                       .length = ids.count,
-                                       .prompt = field_integer(run, "prompt_len", 0),
-                                       .low = field_whole(block.values[0]),
-                                       .high = field_whole(block.values[1]),
-                                       .mask_id = field_integer(run, "mask_id", -1),
-                                       .rule = (dllm_eos_rule)field_word(run, "eos_rule", rules)};
+    const dllm_sequence_state state = {
+        .struct_size = sizeof state,
+        .canvas = canvas,
+        .chosen = committed,
+        .eos = &eos,
+        .eos_count = 1,
+        .length = ids.count,
+        .prompt = field_integer(run, "prompt_len", 0),
+        .low = field_whole(block.values[0]),
+        .high = field_whole(block.values[1]),
+        .mask_id = field_integer(run, "mask_id", -1),
+        .rule = (dllm_eos_rule)field_word(run, "eos_rule", decode_eos_rules)};
     if (dllm_decode_end(&stop, eligible, &state) != DLLM_OK)
         return refuse_status(why, "dllm_decode_end");
     if (stop != json_is_true(json_object_get(expected, "stop")))
@@ -171,7 +166,6 @@ static bool run_eos(decode_checker *checker, const json_t *run, const json_t *ex
 static bool run_gather(decode_checker *checker, const json_t *run, const json_t *expected,
                        dllm_message *why)
 {
-    static const char *const windows[] = {"canvas", "block", "block_minus_1", NULL};
     int64_t positions[FIELD_LIST_MAX], rows[FIELD_LIST_MAX];
     field_list masked, got = {0};
     (void)checker;
@@ -180,8 +174,7 @@ static bool run_gather(decode_checker *checker, const json_t *run, const json_t 
     const int64_t low = field_integer(run, "prompt_len", 0) +
                         (int64_t)field_integer(run, "block_index", 0) * length;
     const int64_t starts[] = {0, low, low > 0 ? low - 1 : 0};
-    const int window = field_word(run, "window", windows);
-    if (window < 0) return DLLM_REFUSE(why, "the window's name is not known");
+    const int window = field_word(run, "window", decode_windows);
     for (int i = 0; i < masked.count; i++)
         positions[i] = field_whole(masked.values[i]);
     const dllm_status status =
@@ -259,9 +252,7 @@ check_verdict decode_checker_run(decode_checker *checker, const json_t *from, dl
     }
     for (size_t i = 0; i < json_array_size(runs); i++) {
         dllm_message reason;
-        json_t *run = json_object();
-        (void)json_object_update(run, json_object_get(from, "common"));
-        (void)json_object_update(run, json_array_get(runs, i));
+        json_t *run = decode_run_of(from, i);
         const bool passed = kind->run(checker, run, json_object_get(run, "expected"), &reason);
         json_decref(run);
         if (passed) continue;

@@ -19,7 +19,7 @@ bool decode_checker_open(decode_checker *out, int device, dllm_message *message)
 void decode_checker_close(decode_checker *checker);
 
 /**
- * Runs the runs of a case up to the first that fails.
+ * Runs the runs of a case that decode_shape_check lets pass, up to the first that fails.
  * why      FAIL: the run, what came out and what was wanted; SKIP: what the case needs
  */
 check_verdict decode_checker_run(decode_checker *checker, const json_t *from, dllm_message *why);

@@ -1,6 +1,8 @@
 /* decode_fields.c - the fields of a run of a decode case: numbers, lists, rules */
 #include "decode_fields.h"
 
+#include "known_words.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,10 +40,7 @@ uint32_t field_noise_word(const json_t *number, double denominator)
 int field_word(const json_t *run, const char *name, const char *const *words)
 {
     const char *word = json_string_value(json_object_get(run, name));
-    if (!word) return 0;
-    for (int i = 0; words[i]; i++)
-        if (strcmp(words[i], word) == 0) return i;
-    return -1;
+    return word ? known_word(word, words) : 0;
 }
 
 bool field_list_of(field_list *out, const json_t *list)

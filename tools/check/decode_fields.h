@@ -31,7 +31,7 @@ int32_t field_integer(const json_t *run, const char *name, int32_t otherwise);
 /** n stands for u = n / denominator: the upper word n * 2^32 / denominator of it, the lower is 0. */
 uint32_t field_noise_word(const json_t *number, double denominator);
 
-/** Place of a field's word in a list that ends with NULL; 0 if it is missing, -1 if unknown. */
+/** Place of a field's word in a list of decode_shape.h; 0 if it is missing. */
 int field_word(const json_t *run, const char *name, const char *const *words);
 
 /** False if it is no list of at most FIELD_LIST_MAX numbers. */

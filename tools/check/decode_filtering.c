@@ -7,6 +7,7 @@
 #include "decode_filtering.h"
 
 #include "decode_fields.h"
+#include "decode_shape.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -109,7 +110,6 @@ static bool compare(const best *row, const dllm_filter_result *result, const jso
 bool decode_filtering_run(decode_checker *checker, const json_t *run, const json_t *expected,
                           dllm_message *why)
 {
-    static const char *const orders[] = {"p_then_k", "k_then_p", NULL};
     field_list logits, uniforms;
     best row;
     float gumbel[FIELD_LIST_MAX];
@@ -126,7 +126,8 @@ bool decode_filtering_run(decode_checker *checker, const json_t *run, const json
         gumbel[i] = (float)-log(-log(uniforms.values[row.ids[i]] / denominator + 0x1p-53));
     }
     const dllm_filter_options options = {.struct_size = sizeof options,
-                                         .k_first = field_word(run, "filter_order", orders),
+                                         .k_first =
+                                             field_word(run, "filter_order", decode_filter_orders),
                                          .top_k = field_integer(run, "top_k", 0),
                                          .top_p = (float)field_number(run, "top_p", 1),
                                          .temperature = temperature};

@@ -1,32 +1,29 @@
 /* decode_lanes.c - see decode_lanes.h */
 #include "decode_lanes.h"
 
+#include "decode_shape.h"
+
 #include <math.h>
 #include <string.h>
 
 /* ---- rules of a run ----------------------------------------------------------------------- */
 
-static bool read_dream(decode_lanes *out, dllm_sequence *sequence, const json_t *run,
-                       dllm_message *why)
+static void read_dream(decode_lanes *out, dllm_sequence *sequence, const json_t *run)
 {
-    static const char *const names[] = {"origin", "maskgit_plus", "topk_margin", "entropy", NULL};
     static const dllm_key_name keys[] = {DLLM_KEY_RANDOM, DLLM_KEY_CONFIDENCE, DLLM_KEY_MARGIN,
                                          DLLM_KEY_NEG_ENTROPY};
-    const int alg = field_word(run, "alg", names);
-    if (alg < 0) return DLLM_REFUSE(why, "alg is not known");
+    const int alg = field_word(run, "alg", decode_algs);
     out->options.key = keys[alg];
     sequence->selection.name = alg == 0 ? DLLM_SELECTION_COINS : DLLM_SELECTION_TOP_K;
-    return true;
 }
 
 static void read_selection(dllm_selection *out, const json_t *run)
 {
-    static const char *const variants[] = {"paper", "first_failure", "drop_last", NULL};
     out->threshold = (float)field_number(run, "threshold", (double)out->threshold);
     out->inclusive = field_integer(run, "inclusive", out->inclusive);
     out->factor = (float)field_number(run, "factor", (double)out->factor);
     out->count = field_integer(run, "num_to_transfer", out->count);
-    if (json_object_get(run, "variant")) out->variant = field_word(run, "variant", variants);
+    if (json_object_get(run, "variant")) out->variant = field_word(run, "variant", decode_variants);
 }
 
 static void read_numbers(dllm_sequence *out, const json_t *run)
@@ -44,10 +41,6 @@ static void read_numbers(dllm_sequence *out, const json_t *run)
 
 static bool read_options(decode_lanes *out, const json_t *run, dllm_message *why)
 {
-    static const char *const mask_rules[] = {"suppress", "exclude", "allow", NULL};
-    static const char *const scopes[] = {"block", "prefix", NULL};
-    static const char *const orders[] = {"low_confidence", "random", NULL};
-    static const char *const roundings[] = {"fp32", "bf16", NULL};
     dllm_decode_options *options = &out->options;
     const bool has_words =
         json_object_get(run, "uniforms") || json_object_get(run, "order_uniforms");
@@ -58,13 +51,13 @@ static bool read_options(decode_lanes *out, const json_t *run, dllm_message *why
     options->head.hidden_type = options->head.weight_type = DLLM_FP32;
     options->head.inputs = has_words ? DLLM_IN_NOISE : 0;
     options->guides = json_object_get(run, "uncond_table") != NULL;
-    if (field_word(run, "cfg_round", roundings) == 1) options->head.cfg_round = DLLM_BF16;
+    if (field_word(run, "cfg_round", decode_roundings) == 1) options->head.cfg_round = DLLM_BF16;
     options->mask_id = field_integer(run, "mask_id", -1);
-    options->mask_rule = (dllm_mask_rule)field_word(run, "mask_rule", mask_rules);
-    options->eligible_prefix = field_word(run, "eligible", scopes);
+    options->mask_rule = (dllm_mask_rule)field_word(run, "mask_rule", decode_mask_rules);
+    options->eligible_prefix = field_word(run, "eligible", decode_eligibles);
     options->fixed_steps = field_integer(run, "fixed_steps", 0);
     options->draws = options->draws || field_number(run, "temperature", 0) > 0;
-    if (field_word(run, "remasking", orders) == 1) options->key = DLLM_KEY_RANDOM;
+    if (field_word(run, "remasking", decode_remaskings) == 1) options->key = DLLM_KEY_RANDOM;
     return true;
 }
 
@@ -151,7 +144,7 @@ bool decode_lanes_read(decode_lanes *out, const json_t *run, dllm_message *why)
     if (dllm_decode_preset(&out->options, &preset, family) != DLLM_OK)
         return DLLM_REFUSE(why, "%s", dllm_last_error());
     bool done = read_options(out, run, why);
-    if (done && strcmp(family, "dream") == 0) done = read_dream(out, &preset, run, why);
+    if (strcmp(family, "dream") == 0) read_dream(out, &preset, run);
     json_t *list = list_lanes(run);
     for (size_t i = 0; done && i < json_array_size(list); i++) {
         json_t *lane = json_copy((json_t *)run);

@@ -1,6 +1,8 @@
 /* decode_rows.c - see decode_rows.h */
 #include "decode_rows.h"
 
+#include "decode_shape.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +38,6 @@ static bool read_logits(decode_rows *out, const json_t *list, dllm_message *why)
    a scale of 0 in device memory, which must not look at them. */
 static bool read_guidance(decode_rows *out, const json_t *run, dllm_message *why)
 {
-    static const char *const roundings[] = {"fp32", "bf16", NULL};
     row_problem *problem = &out->problem;
     const size_t rows = (size_t)problem->rows, vocab = (size_t)problem->vocab;
     const json_t *list = json_object_get(run, "uncond");
@@ -44,7 +45,8 @@ static bool read_guidance(decode_rows *out, const json_t *run, dllm_message *why
     for (size_t r = 0; r < rows; r++)
         out->cfg_scale[r] = (float)field_number(run, "cfg_scale", 0);
     problem->cfg_scale = out->cfg_scale;
-    problem->cfg_round = field_word(run, "cfg_round", roundings) == 1 ? DLLM_BF16 : DLLM_TYPE_NONE;
+    problem->cfg_round =
+        field_word(run, "cfg_round", decode_roundings) == 1 ? DLLM_BF16 : DLLM_TYPE_NONE;
     return read_table(out->logits + rows * vocab, list, rows, vocab, "uncond", why);
 }
 

@@ -8,10 +8,11 @@
 
 #include "decode_fields.h"
 #include "decode_rows.h"
+#include "decode_shape.h"
+#include "known_words.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A block's positions through a step. */
 typedef struct step {
@@ -42,12 +43,12 @@ static bool refuse(dllm_message *why)
 static bool filter_row(step *out, const row_result *result, const json_t *run, int q,
                        dllm_message *why)
 {
-    static const char *const orders[] = {"p_then_k", "k_then_p", NULL};
     float logits[FIELD_LIST_MAX];
     for (int k = 0; k < result->candidates; k++)
         logits[k] = (float)row_result_candidate(result, ROW_CANDIDATE_VALUES, q, k);
     const dllm_filter_options options = {.struct_size = sizeof options,
-                                         .k_first = field_word(run, "filter_order", orders),
+                                         .k_first =
+                                             field_word(run, "filter_order", decode_filter_orders),
                                          .top_k = field_integer(run, "top_k", 0),
                                          .top_p = (float)field_number(run, "top_p", 1),
                                          .temperature = (float)field_number(run, "temperature", 0)};
@@ -121,15 +122,13 @@ static bool take_published(step *out, decode_checker *checker, decode_rows *rows
 static bool take_statistics(step *out, decode_checker *checker, const json_t *run,
                             dllm_message *why)
 {
-    static const char *const confidences[] = {"off", "intended", "published", NULL};
-    static const char *const mask_rules[] = {"suppress", "exclude", "allow", NULL};
-    const bool suppresses = field_word(run, "mask_rule", mask_rules) == 0;
+    const bool suppresses = field_word(run, "mask_rule", decode_mask_rules) == 0;
     decode_rows *rows = malloc(sizeof *rows);
     if (!rows) return DLLM_REFUSE(why, "out of memory for rows");
     bool done = decode_rows_read(rows, run, why) &&
                 (!suppresses || decode_rows_suppress(rows, out->mask_id, why)) &&
                 take_rows(out, checker, rows, run, why);
-    if (done && field_word(run, "eos_confidence", confidences) == 2)
+    if (done && field_word(run, "eos_confidence", decode_eos_confidences) == 2)
         done = take_published(out, checker, rows, run, why);
     free(rows);
     return done;
@@ -139,17 +138,13 @@ static bool take_statistics(step *out, decode_checker *checker, const json_t *ru
 
 static bool make_keys(step *work, const json_t *run, dllm_message *why)
 {
-    static const char *const scores[] = {"confidence", "margin", "neg_entropy", "entropy", NULL};
-    static const char *const roundings[] = {"fp32", "bf16", NULL};
-    static const char *const mask_rules[] = {"suppress", "exclude", "allow", NULL};
-    static const char *const confidences[] = {"off", "intended", "published", NULL};
     const int64_t late[] = {field_integer(run, "eos", -1), field_integer(run, "eot", -1)};
-    const bool intended = field_word(run, "eos_confidence", confidences) == 1;
+    const bool intended = field_word(run, "eos_confidence", decode_eos_confidences) == 1;
     const dllm_key_options options = {
         .struct_size = sizeof options,
-        .name = (dllm_key_name)field_word(run, "score", scores),
-        .round_bf16 = field_word(run, "confidence_round", roundings),
-        .excludes_mask = field_word(run, "mask_rule", mask_rules) == 1,
+        .name = (dllm_key_name)field_word(run, "score", decode_scores),
+        .round_bf16 = field_word(run, "confidence_round", decode_roundings),
+        .excludes_mask = field_word(run, "mask_rule", decode_mask_rules) == 1,
         .late_count = intended ? 2 : 0,
         .mask_id = work->mask_id,
         .late = late,
@@ -173,26 +168,16 @@ static bool select_and_commit(step *work, dllm_message *why)
 
 /* ---- comparison --------------------------------------------------------------------------- */
 
-static uint32_t flags_of(const char *name)
-{
-    static const struct {
-        const char *name;
-        uint32_t flags;
-    } known[] = {{"NONFINITE", DLLM_FLAG_NONFINITE}, {"EMPTY", DLLM_FLAG_EMPTY}, {"", 0}};
-    for (size_t i = 0; name && i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(known[i].name, name) == 0) return known[i].flags;
-    return UINT32_MAX;
-}
-
 static bool compare_flags(const step *work, const json_t *expected, dllm_message *why)
 {
+    static const uint32_t flags[] = {0, DLLM_FLAG_NONFINITE, DLLM_FLAG_EMPTY};
     const json_t *list = json_object_get(expected, "flags");
     if (json_array_size(list) > (size_t)work->count)
         return DLLM_REFUSE(why, "flags of %zu positions are expected of %d", json_array_size(list),
                            work->count);
     for (size_t q = 0; q < json_array_size(list); q++) {
         const char *name = json_string_value(json_array_get(list, q));
-        if (work->flags[q] != flags_of(name))
+        if (work->flags[q] != flags[known_word(name, decode_flags)])
             return DLLM_REFUSE(why, "flags %zu are %u, wanted \"%s\"", q, work->flags[q], name);
     }
     return true;
@@ -200,11 +185,11 @@ static bool compare_flags(const step *work, const json_t *expected, dllm_message
 
 static bool compare_state(const step *work, const json_t *expected, dllm_message *why)
 {
-    static const char *const states[] = {"running", "done", "no_progress", "unusable_row", NULL};
-    const int wanted = field_word(expected, "status", states);
-    if (!json_object_get(expected, "status") || wanted == (int)work->left.state) return true;
-    return DLLM_REFUSE(why, "status %s, wanted %s", states[work->left.state],
-                       wanted < 0 ? "another" : states[wanted]);
+    const int wanted = field_word(expected, "status", decode_states);
+    if (!json_is_string(json_object_get(expected, "status")) || wanted == (int)work->left.state)
+        return true;
+    return DLLM_REFUSE(why, "status %s, wanted %s", decode_states[work->left.state],
+                       decode_states[wanted]);
 }
 
 static bool compare(const step *work, const json_t *expected, dllm_message *why)

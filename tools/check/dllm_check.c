@@ -3,6 +3,7 @@
  */
 #include "check_decode.h"
 #include "check_rows.h"
+#include "decode_shape.h"
 #include "standard_output.h"
 
 #include <stdio.h>
@@ -30,7 +31,7 @@ static const char usage[] =
     "\n"
     "One line a case: PASS id, FAIL id: got, wanted, or SKIP id: needs NAME; the last line "
     "counts.\n"
-    "Exit status: 0 none failed, 1 usage, unreadable file or unwritten output, 2 some failed,\n"
+    "Exit status: 0 none failed, 1 usage, unusable file or unwritten output, 2 some failed,\n"
     "3 no such device.\n";
 
 typedef struct check_options {
@@ -186,15 +187,6 @@ static int run_decode_cases(decode_checker *checker, const json_t *cases)
     return tell_counts(counts);
 }
 
-static bool have_kinds(const json_t *cases)
-{
-    for (size_t i = 0; i < json_array_size(cases); i++)
-        if (!json_is_string(json_object_get(json_array_get(cases, i), "kind")) ||
-            !json_is_string(json_object_get(json_array_get(cases, i), "id")))
-            return false;
-    return true;
-}
-
 static int check_decode(const check_options *options)
 {
     dllm_message message;
@@ -203,9 +195,9 @@ static int check_decode(const check_options *options)
     int status = EXIT_NO_DEVICE;
     json_t *file = json_load_file(options->file, 0, &error);
     const json_t *cases = json_object_get(file, "cases");
-    if (!json_is_array(cases) || !have_kinds(cases)) {
-        (void)fprintf(stderr, "dllm-check: %s: %s\n", options->file,
-                      file ? "no list \"cases\" whose members have id and kind" : error.text);
+    if (!file) dllm_message_set(&message, "%s", error.text);
+    if (!file || !decode_shape_check(cases, &message)) {
+        (void)fprintf(stderr, "dllm-check: %s: %s\n", options->file, message.text);
         json_decref(file);
         return EXIT_USAGE;
     }

@@ -3,34 +3,61 @@
 
 #include "case_reader.h"
 #include "element_type.h"
+#include "known_words.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { SIZE_MAX_32 = INT32_MAX };
 
-static const struct {
-    const char *name;
-    uint32_t flag;
-} flag_names[] = {
-    {"NONFINITE", DLLM_FLAG_NONFINITE}, {"EMPTY", DLLM_FLAG_EMPTY}, {"TARGET", DLLM_FLAG_TARGET},
-    {"PARAM", DLLM_FLAG_PARAM},         {"ROW", DLLM_FLAG_ROW},     {"COVER", DLLM_FLAG_COVER}};
+/* Fields of a case and of what lies in it; those that are not read say what the case is about. */
+static const char *const case_names[] = {
+    "id",   "V",     "exact_in", "params",   "head",       "ld",     "pads",  "gather", "shards",
+    "rows", "large", "R",        "R_larger", "background", "guards", "rules", "source", NULL};
+static const char *const row_names[] = {
+    "logits",   "bad_index", "target", "temperature", "noise", "expected", "tol",
+    "tempered", "partials",  "at",     "score_gap",   "wrong", NULL};
+static const char *const params_names[] = {"scale",    "softcap",     "round_logits", "bias",
+                                           "suppress", "valid_vocab", "vocab_offset", NULL};
+static const char *const head_names[] = {"H", "x", "W", "rule", "x_rule", "w_rule", NULL};
+static const char *const gather_names[] = {"source_rows", "row_index", NULL};
+static const char *const noise_names[] = {"words", "seed", "row_key", NULL};
+static const char *const tempered_names[] = {"expected", "tol", NULL};
+static const char *const partial_names[] = {"argmax", "max",   "second", "second_id",
+                                            "d",      "count", "offset", NULL};
+
+static const char *const flag_names[] = {"NONFINITE", "EMPTY", "TARGET", "PARAM",
+                                         "ROW",       "COVER", NULL};
+static const uint32_t flag_bits[] = {DLLM_FLAG_NONFINITE, DLLM_FLAG_EMPTY, DLLM_FLAG_TARGET,
+                                     DLLM_FLAG_PARAM,     DLLM_FLAG_ROW,   DLLM_FLAG_COVER};
 
 static double read_flags(case_reader *reader, const json_t *names)
 {
     size_t i;
     const json_t *name;
     uint32_t flags = 0;
+    if (!json_is_array(names)) case_wrong(reader, "flags is no list");
     json_array_foreach(names, i, name)
     {
-        uint32_t flag = 0;
-        for (size_t f = 0; json_is_string(name) && f < sizeof flag_names / sizeof flag_names[0];
-             f++)
-            if (strcmp(json_string_value(name), flag_names[f].name) == 0) flag = flag_names[f].flag;
-        if (!flag) case_wrong(reader, "flags has an unknown name");
-        flags |= flag;
+        const char *word = json_is_string(name) ? json_string_value(name) : "";
+        dllm_message why;
+        if (known_word_check("flags", word, flag_names, &why))
+            flags |= flag_bits[known_word(word, flag_names)];
+        else
+            case_wrong(reader, why.text);
     }
     return (double)flags;
+}
+
+/* Values by output, and the tolerances of them. */
+static void check_outputs(case_reader *reader, const json_t *expected, const json_t *tolerances)
+{
+    const char *names[ROW_OUTPUTS + 1] = {NULL};
+    for (int i = 0; i < ROW_OUTPUTS; i++)
+        names[i] = row_output_name(i);
+    case_fields(reader, expected, names, "expected");
+    names[ROW_CONFIDENCE] = "confidence_rel";
+    if (tolerances) case_fields(reader, tolerances, names, "tol");
 }
 
 static void read_answer(case_reader *reader, row_answer *out, const json_t *holder)
@@ -38,6 +65,7 @@ static void read_answer(case_reader *reader, row_answer *out, const json_t *hold
     const json_t *expected = json_object_get(holder, "expected");
     const json_t *tolerances = json_object_get(holder, "tol");
     if (!json_is_object(expected)) case_wrong(reader, "a row has no expected values");
+    check_outputs(reader, expected, tolerances);
     for (int i = 0; i < ROW_OUTPUTS; i++) {
         const json_t *value = json_object_get(expected, row_output_name(i));
         const json_t *tolerance = json_object_get(
@@ -59,6 +87,7 @@ static void read_parts(case_reader *reader, case_row *out, const json_t *partial
     for (int64_t i = 0; parts && i < count; i++) {
         static const int given[] = {ROW_ARGMAX, ROW_MAX, ROW_SECOND, ROW_SECOND_ID};
         const json_t *partial = json_array_get(partials, (size_t)i);
+        case_fields(reader, partial, partial_names, "partials");
         const double d = case_number(reader, json_object_get(partial, "d"), "d of a partial");
         for (size_t g = 0; g < sizeof given / sizeof given[0]; g++) {
             const char *name = row_output_name(given[g]);
@@ -76,6 +105,7 @@ static void read_parts(case_reader *reader, case_row *out, const json_t *partial
 static void read_noise(case_reader *reader, case_row *out, const json_t *noise, int64_t vocab)
 {
     const json_t *words = json_object_get(noise, "words");
+    case_fields(reader, noise, noise_names, "noise");
     if (!words) {
         out->has_key = true;
         out->seed = case_word(reader, json_object_get(noise, "seed"), "seed");
@@ -93,7 +123,9 @@ static void read_row(case_reader *reader, case_row *out, const json_t *row, cons
 {
     const json_t *target = json_object_get(row, "target");
     const json_t *temperature = json_object_get(row, "temperature");
-    out->bad_index = json_is_true(json_object_get(row, "bad_index"));
+    case_fields(reader, row, row_names, "a row");
+    out->bad_index =
+        case_truth(reader, json_object_get(row, "bad_index"), "bad_index is not true or false");
     if (out->bad_index && !of->source)
         case_wrong(reader, "a row has bad_index, and there is no gather whose index it could be");
     if (!out->bad_index) {
@@ -109,10 +141,19 @@ static void read_row(case_reader *reader, case_row *out, const json_t *row, cons
         read_noise(reader, out, json_object_get(row, "noise"), of->vocab);
     read_answer(reader, &out->expected, row);
     if (json_object_get(row, "tempered")) {
+        case_fields(reader, json_object_get(row, "tempered"), tempered_names, "tempered");
         out->tempered = out->expected;
         read_answer(reader, &out->tempered, json_object_get(row, "tempered"));
     }
     if (of->shard_count) read_parts(reader, out, json_object_get(row, "partials"), of->shard_count);
+}
+
+static void wrong_type(case_reader *reader, const char *what, const json_t *value)
+{
+    dllm_message why;
+    const char *word = json_string_value(value);
+    dllm_message_set(&why, "%s \"%.100s\" is none of bf16, fp16, fp32", what, word ? word : "");
+    case_wrong(reader, why.text);
 }
 
 static uint32_t read_types(case_reader *reader, const json_t *names)
@@ -121,10 +162,11 @@ static uint32_t read_types(case_reader *reader, const json_t *names)
     const json_t *name;
     uint32_t types = 0;
     if (!names) return 1u << DLLM_BF16 | 1u << DLLM_FP16 | 1u << DLLM_FP32;
+    if (!json_is_array(names)) case_wrong(reader, "exact_in is no list of types");
     json_array_foreach(names, i, name)
     {
         const dllm_type type = json_is_string(name) ? element_type_of(json_string_value(name)) : 0;
-        if (type == DLLM_TYPE_NONE) case_wrong(reader, "exact_in has an unknown type");
+        if (type == DLLM_TYPE_NONE) wrong_type(reader, "exact_in", name);
         types |= 1u << type;
     }
     return types;
@@ -139,12 +181,12 @@ static void read_params(case_reader *reader, row_case *out, const json_t *params
     const json_t *suppress = json_object_get(params, "suppress");
     const json_t *valid = json_object_get(params, "valid_vocab");
     const json_t *offset = json_object_get(params, "vocab_offset");
+    if (params) case_fields(reader, params, params_names, "params");
     if (scale) out->scale = (float)case_number(reader, scale, "scale");
     if (softcap) out->softcap = (float)case_number(reader, softcap, "softcap");
     if (round)
         out->round_logits = element_type_of(json_is_string(round) ? json_string_value(round) : "");
-    if (round && out->round_logits == DLLM_TYPE_NONE)
-        case_wrong(reader, "round_logits is not a type");
+    if (round && out->round_logits == DLLM_TYPE_NONE) wrong_type(reader, "round_logits", round);
     if (valid) out->valid_vocab = case_integer(reader, valid, 0, out->vocab, "valid_vocab");
     if (offset) out->vocab_offset = case_integer(reader, offset, 0, SIZE_MAX_32, "vocab_offset");
     if (suppress) out->suppress = case_integers(reader, suppress, &out->suppress_count, "suppress");
@@ -176,6 +218,7 @@ static void read_gather(case_reader *reader, row_case *out, const json_t *gather
 {
     const json_t *rules = json_object_get(gather, "source_rows");
     int64_t count = 0;
+    case_fields(reader, gather, gather_names, "gather");
     out->source_rows = (int64_t)json_array_size(rules);
     double *source = case_memory(reader, out->source_rows * out->vocab, sizeof *source);
     for (int64_t r = 0; source && r < out->source_rows; r++)
@@ -194,6 +237,7 @@ static void read_memory(case_reader *reader, row_case *out, const json_t *from)
     const json_t *gather = json_object_get(from, "gather");
     const json_t *shards = json_object_get(from, "shards");
     if (head) {
+        case_fields(reader, head, head_names, "head");
         out->depth = case_integer(reader, json_object_get(head, "H"), 1, SIZE_MAX_32, "H");
         out->hidden =
             case_matrix(reader, json_object_get(head, "x"), out->row_count, out->depth, "x");
@@ -212,7 +256,8 @@ static void read_memory(case_reader *reader, row_case *out, const json_t *from)
 
 static void read_large(case_reader *reader, row_case *out, const json_t *from)
 {
-    out->is_large = json_is_true(json_object_get(from, "large"));
+    out->is_large =
+        case_truth(reader, json_object_get(from, "large"), "large is not true or false");
     if (!out->is_large) return;
     out->large_rows[0] = case_integer(reader, json_object_get(from, "R"), 2, SIZE_MAX_32, "R");
     out->large_rows[1] = case_integer(reader, json_object_get(from, "R_larger"), out->large_rows[0],
@@ -233,6 +278,7 @@ static void read_case(case_reader *reader, row_case *out, const json_t *from)
     char *id = case_memory(reader, (int64_t)strlen(out->id) + 1, 1);
     if (id) memcpy(id, out->id, strlen(out->id));
     out->id = id;
+    case_fields(reader, from, case_names, "the case");
     out->vocab = case_integer(reader, json_object_get(from, "V"), 1, SIZE_MAX_32, "V");
     out->types = read_types(reader, json_object_get(from, "exact_in"));
     out->row_count = (int64_t)json_array_size(rows);
@@ -249,7 +295,8 @@ static void read_case(case_reader *reader, row_case *out, const json_t *from)
 bool row_cases_load(row_cases *out, const char *path, dllm_message *message)
 {
     json_error_t error;
-    case_reader reader = {.message = message};
+    dllm_message reason;
+    case_reader reader = {.message = &reason};
     *out = (row_cases){0};
     json_t *root = json_load_file(path, 0, &error);
     if (!root)
@@ -269,8 +316,9 @@ bool row_cases_load(row_cases *out, const char *path, dllm_message *message)
     json_decref(root);
     out->cases = made;
     out->pieces = reader.pieces;
-    if (reader.failed) row_cases_release(out);
-    return !reader.failed;
+    if (!reader.failed) return true;
+    row_cases_release(out);
+    return DLLM_REFUSE(message, "%s: %.470s", path, reason.text);
 }
 
 void row_cases_release(row_cases *cases)
