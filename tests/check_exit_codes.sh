@@ -136,6 +136,16 @@ expect 0 '^PASS editing_joint_threshold$' decode "${cases%row_cases.json}decode_
 sed 's/6, 7, 8, 9, 10, 11\], "forwards": 4/6, 7, 8, 9, 10, 12], "forwards": 4/' \
     "${cases%row_cases.json}decode_cases.json" >"$folder/ended.json"
 expect 2 '^FAIL factor_loop: run 0: final ' decode "$folder/ended.json"
+sed 's/"counts": \[1, 2, 3\], "selected"/"counts": [1, 3, 2], "selected"/' \
+    "${cases%row_cases.json}decode_cases.json" >"$folder/counted.json"
+expect 2 '^FAIL dream_loop_shift_three_criteria: run 0: sequence 0, forward 1: 2 positions committed, not 3$' \
+    decode "$folder/counted.json"
+sed 's/"canvases": \[\[2, 3, 15, 15\], \[2, 3, 15, 5\]/"canvases": [[2, 3, 15, 15], [2, 3, 15, 6]/' \
+    "${cases%row_cases.json}decode_cases.json" >"$folder/left.json"
+expect 2 '^FAIL editing_joint_threshold: run 0: sequence 0, forward 1: canvas ' decode "$folder/left.json"
+echo '{"cases": [{"id": "one", "kind": "select", "runs": [{"confidence": [0.5], "rule": {"name": "sequential", "k": 1}}]}]}' \
+    >"$folder/vague.json"
+expect 2 '^FAIL one: run 0: nothing is expected of it$' decode "$folder/vague.json"
 expect 2 '^FAIL one: run 0: status no_progress, wanted done$' decode "$folder/stalled.json"
 expect 2 '^FAIL one: run 0: selected \[0\], wanted \[1\]$' decode "$folder/chosen.json"
 while read -r line; do

@@ -253,7 +253,10 @@ check_verdict decode_checker_run(decode_checker *checker, const json_t *from, dl
     for (size_t i = 0; i < json_array_size(runs); i++) {
         dllm_message reason;
         json_t *run = decode_run_of(from, i);
-        const bool passed = kind->run(checker, run, json_object_get(run, "expected"), &reason);
+        const json_t *expected = json_object_get(run, "expected");
+        const bool passed =
+            kind->run(checker, run, expected, &reason) &&
+            (json_object_size(expected) > 0 || DLLM_REFUSE(&reason, "nothing is expected of it"));
         json_decref(run);
         if (passed) continue;
         dllm_message_set(why, "run %zu: %.400s", i, reason.text);

@@ -267,6 +267,34 @@ static const json_t *entry_of(const json_t *expected, const char *name, int s, i
     return by_lane ? json_array_get(entry, (size_t)s) : entry;
 }
 
+/* How many positions each forward commits. */
+static bool same_counts(const looping *work, const json_t *expected, dllm_message *why)
+{
+    for (int s = 0; s < work->lanes.count; s++)
+        for (int i = 0; entry_of(expected, "counts", s, 0) && i < FORWARDS_MAX; i++) {
+            const double wanted = field_value(entry_of(expected, "counts", s, i), 0);
+            if (work->did[s][i].committed.count != wanted)
+                return DLLM_REFUSE(why, "sequence %d, forward %d: %d positions committed, not %g",
+                                   s, i, work->did[s][i].committed.count, wanted);
+        }
+    return true;
+}
+
+/* What a forward leaves, as far as canvases are listed. */
+static bool same_canvases(const looping *work, const json_t *expected, dllm_message *why)
+{
+    for (int s = 0; s < work->lanes.count; s++)
+        for (int i = 0; i < FORWARDS_MAX && entry_of(expected, "canvases", s, i); i++) {
+            json_t *wanted = json_pack("{s:O}", "canvas", entry_of(expected, "canvases", s, i));
+            dllm_message difference;
+            const bool same = field_same(wanted, "canvas", &work->did[s][i].canvas, &difference);
+            json_decref(wanted);
+            if (!same)
+                return DLLM_REFUSE(why, "sequence %d, forward %d: %.300s", s, i, difference.text);
+        }
+    return true;
+}
+
 static bool same_lists(const looping *work, const json_t *expected, const char *name, size_t member,
                        dllm_message *why)
 {
@@ -316,6 +344,7 @@ static bool compare(const looping *work, const json_t *expected, dllm_message *w
            same_lists(work, expected, "mask_to_token", offsetof(lane_forward, committed), why) &&
            same_lists(work, expected, "token_to_token", offsetof(lane_forward, edited), why) &&
            same_lists(work, expected, "read", offsetof(lane_forward, read), why) &&
+           same_counts(work, expected, why) && same_canvases(work, expected, why) &&
            field_near(expected, "forwards", batch.forwards, 0, why);
 }
 
