@@ -97,6 +97,7 @@ decode|"kind": "loop", "runs": [{"family": "llada", "eligible": "all"}]|run 0: e
 decode|"kind": "loop", "runs": [{"family": "llada", "top_k": 5}]|run 0: top_k is not null, which alone is offered
 decode|"kind": "loop", "runs": [{"family": "llada", "batch": [{"prompts": [0]}]}]|run 0: batch: field "prompts" is not known
 decode|"kind": "loop", "runs": [{"family": "llada", "expected": {"finals": [0]}}]|run 0: expected: field "finals" is none of final, selected
+rows|"rows": [{"logits": [1, 2], "expected": {}}]|a row has no expected values
 rows|"Vocab": 3, "rows": []|the case: field "Vocab" is none of id, V, exact_in
 rows|"large": "yes", "rows": []|large is not true or false
 rows|"exact_in": "fp32", "rows": []|exact_in is no list of types

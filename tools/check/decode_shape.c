@@ -461,8 +461,8 @@ bool decode_shape_check(const json_t *cases, dllm_message *message)
 {
     size_t i;
     const json_t *from;
-    if (!json_is_array(cases))
-        return DLLM_REFUSE(message, "no list \"cases\" whose members have id and kind");
+    if (json_array_size(cases) == 0)
+        return DLLM_REFUSE(message, "no list \"cases\" that has any, with id and kind");
     json_array_foreach(cases, i, from)
     {
         dllm_message why;

@@ -76,6 +76,7 @@ static void read_answer(case_reader *reader, row_answer *out, const json_t *hold
                                        : case_number(reader, value, row_output_name(i));
         if (tolerance) out->tolerance[i] = case_number(reader, tolerance, "tol");
     }
+    if (!out->present) case_wrong(reader, "a row has no expected values");
 }
 
 /* What a shard gives when it is run as a vocabulary of its own. */
@@ -304,10 +305,10 @@ bool row_cases_load(row_cases *out, const char *path, dllm_message *message)
                               : DLLM_REFUSE(message, "%s: %s", path, error.text);
     const json_t *list = json_object_get(root, "cases");
     const json_t *format = json_object_get(json_object_get(root, "meta"), "format");
-    if (!json_is_array(list) || json_integer_value(format) != 1) {
+    if (json_array_size(list) == 0 || json_integer_value(format) != 1) {
         json_decref(root);
-        return DLLM_REFUSE(message, "%s is not a case file of format 1 with a list \"cases\"",
-                           path);
+        return DLLM_REFUSE(
+            message, "%s is not a case file of format 1 with a list \"cases\" that has any", path);
     }
     out->count = (int64_t)json_array_size(list);
     row_case *made = case_memory(&reader, out->count, sizeof *made);
