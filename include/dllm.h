@@ -12,10 +12,11 @@
  *     ... fill a dllm_head_buffers ...
  *     dllm_head_run(plan, &buffers, stream);             only launches
  *
- * Sections, in the order a user meets them: version, status, types, context, cache, plan, head, sampler,
- * merge, decode. Every function returns a dllm_status unless it says otherwise; the words that go
- * with it are in dllm_last_error(). Structs that begin with struct_size start from their
- * DLLM_..._INIT macro, also those that a call fills.
+ * Sections, in the order a user meets them: version, status, types, context, cache, partial states, plan,
+ * head, models, sampler, merge, decode. Every function returns a dllm_status unless it says otherwise; the
+ * words that go with it are in dllm_last_error(). Structs that begin with struct_size start from their
+ * DLLM_..._INIT macro, also those that a call fills; those without one from zeros and struct_size = sizeof,
+ * and the options and sequences of a decode loop from dllm_decode_preset, which sets it.
  *
  * Values, ties, NaN and tolerances are those of docs/numerics.md.
  */
@@ -530,6 +531,8 @@ typedef struct dllm_head_buffers {
  */
 DLLM_API dllm_status dllm_head_run(const dllm_plan *plan, const dllm_head_buffers *buffers,
                                    dllm_stream stream);
+
+/* ---- models ---------------------------------------------------------------------------------- */
 
 /** The head of a published model, and what decoding with it needs to know. */
 typedef struct dllm_model_information {

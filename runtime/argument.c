@@ -17,9 +17,10 @@ dllm_status dllm__take_struct(void *out, size_t size, const void *given, const c
     if (!given) return dllm__fail(DLLM_INVALID_ARGUMENT, "%s is NULL", name);
     const size_t bytes = size_of(given);
     if (bytes < size)
-        return dllm__fail(DLLM_INVALID_ARGUMENT,
-                          "%s.struct_size %zu is below %zu: start from the DLLM_..._INIT macro",
-                          name, bytes, size);
+        return dllm__fail(
+            DLLM_INVALID_ARGUMENT,
+            "%s.struct_size %zu is below %zu: it is sizeof, as a DLLM_..._INIT macro sets it", name,
+            bytes, size);
     for (size_t i = size; i < bytes; i++)
         if (((const unsigned char *)given)[i])
             return dllm__fail(DLLM_UNSUPPORTED,
@@ -34,9 +35,10 @@ dllm_status dllm__give_struct(void *given, const void *value, size_t size)
     if (!given) return dllm__fail(DLLM_INVALID_ARGUMENT, "out is NULL");
     const size_t room = size_of(given);
     if (room < sizeof room)
-        return dllm__fail(DLLM_INVALID_ARGUMENT,
-                          "out->struct_size %zu is below %zu: start from the DLLM_..._INIT macro",
-                          room, sizeof room);
+        return dllm__fail(
+            DLLM_INVALID_ARGUMENT,
+            "out->struct_size %zu is below %zu: it is sizeof, as a DLLM_..._INIT macro sets it",
+            room, sizeof room);
     memset(given, 0, room);
     memcpy(given, value, room < size ? room : size);
     memcpy(given, &room, sizeof room);
