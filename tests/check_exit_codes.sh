@@ -184,6 +184,15 @@ expect 1 '--op has no value' rows "$cases" --op
 expect 1 '--op "merge" is not head or sampler' rows "$cases" --op merge
 expect 1 '--family "fast" is not one of cpu' rows "$cases" --family fast
 expect 1 '--family "stream" is not one of naive' rows "$cases" --device cuda --op head --family stream
+for option in '--op head' '--op=head' '--family cpu' --large; do
+    # shellcheck disable=SC2086 # an option and its value are two words
+    expect 1 "option ${option%%[ =]*} is for rows, decode does not take it" decode "$folder/chosen.json" $option
+done
+expect 1 'option --tier is for decode, rows does not take it' rows "$folder/right.json" --tier A
+expect 0 '^1 passed, 0 failed, 0 skipped$' rows "$folder/right.json" --device=cpu --op=head --family=cpu
+expect 2 '^0 passed, 1 failed, 0 skipped$' decode --tier=A --device=cpu "$folder/chosen.json"
+expect 1 '--device "" is not cpu, cuda or cuda:N' rows "$folder/right.json" --device=
+expect 1 '--large takes no value' rows "$folder/right.json" --large=yes
 expect 1 'nowhere.json' rows "$folder/nowhere.json"
 expect 1 'case "one": logits are not a rule or a list of V numbers' rows "$folder/short.json"
 expect 1 'case "one": a row has bad_index, and there is no gather' rows "$folder/ungathered.json"

@@ -22,11 +22,11 @@ static const char usage[] =
     "through the library.\n"
     "\n"
     "  --device cpu|cuda[:N]  where to run; cpu by default, cuda is cuda:0\n"
-    "  --op head|sampler      one operation; both by default\n"
-    "  --family NAME          one kernel family for the operation that has it; by default every\n"
-    "                         one that can take the case\n"
+    "  --op head|sampler      rows: one operation; both by default\n"
+    "  --family NAME          rows: one kernel family for the operation that has it; by default\n"
+    "                         every one that can take the case\n"
+    "  --large                rows: also the cases that need several GB\n"
     "  --tier A|B|C           decode: the last tier that is run; B by default\n"
-    "  --large                also the cases that need several GB\n"
     "  --help                 this text\n"
     "\n"
     "One line a case: PASS id, FAIL id: got, wanted, or SKIP id: needs NAME; the last line "
@@ -34,7 +34,24 @@ static const char usage[] =
     "Exit status: 0 none failed, 1 usage, unusable file or unwritten output, 2 some failed,\n"
     "3 no such device.\n";
 
+enum { COMMAND_ROWS = 1, COMMAND_DECODE = 2 };
+
+typedef struct known_option {
+    const char *name;
+    unsigned commands; /* those that take it */
+    bool has_value;
+} known_option;
+
+static const known_option known_options[] = {
+    {"--device", COMMAND_ROWS | COMMAND_DECODE, true},
+    {"--op", COMMAND_ROWS, true},
+    {"--family", COMMAND_ROWS, true},
+    {"--tier", COMMAND_DECODE, true},
+    {"--large", COMMAND_ROWS, false},
+};
+
 typedef struct check_options {
+    unsigned command; /* COMMAND_ROWS or COMMAND_DECODE */
     const char *file;
     const char *family;
     int device;
@@ -63,7 +80,6 @@ static bool parse_device(check_options *out, const char *value)
 static bool parse_value(check_options *out, const char *name, const char *value,
                         dllm_message *message)
 {
-    if (!value) return DLLM_REFUSE(message, "%s has no value", name);
     if (strcmp(name, "--device") == 0) {
         return parse_device(out, value) ||
                DLLM_REFUSE(message, "--device \"%s\" is not cpu, cuda or cuda:N", value);
@@ -93,27 +109,61 @@ static bool check_family_option(const check_options *options, dllm_message *mess
     return DLLM_REFUSE(message, "--family \"%s\" is not one of %s", options->family, names.text);
 }
 
-static bool parse_options(check_options *out, int count, char **arguments, dllm_message *message)
+/* The option of the first `length` characters of an argument, or NULL. */
+static const known_option *find_option(const char *argument, size_t length)
 {
-    *out = (check_options){
-        .device = DLLM_DEVICE_CPU, .operations = CHECK_HEAD | CHECK_SAMPLER, .tier = 'B'};
-    for (int i = 0; i < count; i++) {
-        const char *argument = arguments[i];
-        if (strcmp(argument, "--large") == 0) {
-            out->large = true;
-        } else if (strcmp(argument, "--device") == 0 || strcmp(argument, "--op") == 0 ||
-                   strcmp(argument, "--family") == 0 || strcmp(argument, "--tier") == 0) {
-            i++;
-            if (!parse_value(out, argument, i < count ? arguments[i] : NULL, message)) return false;
-        } else if (argument[0] == '-') {
-            return DLLM_REFUSE(message,
-                               "option \"%s\" is not --device, --op, --family, --tier, --large or "
-                               "--help",
-                               argument);
+    for (size_t i = 0; i < sizeof known_options / sizeof *known_options; i++) {
+        const char *name = known_options[i].name;
+        if (strlen(name) == length && strncmp(argument, name, length) == 0)
+            return &known_options[i];
+    }
+    return NULL;
+}
+
+/* Takes the option arguments[0], "--name value" or "--name=value". Returns how many arguments it was,
+ * 0 with a message if it is refused. */
+static int parse_option(check_options *out, int count, char **arguments, dllm_message *message)
+{
+    const size_t length = strcspn(arguments[0], "=");
+    const bool joined = arguments[0][length] == '=';
+    const known_option *option = find_option(arguments[0], length);
+    if (!option)
+        return DLLM_REFUSE(message,
+                           "option \"%s\" is not --device, --op, --family, --tier, --large or "
+                           "--help",
+                           arguments[0]);
+    if (!(option->commands & out->command)) {
+        const bool is_rows = out->command == COMMAND_ROWS;
+        return DLLM_REFUSE(message, "option %s is for %s, %s does not take it", option->name,
+                           is_rows ? "decode" : "rows", is_rows ? "rows" : "decode");
+    }
+    if (!option->has_value) {
+        if (joined) return DLLM_REFUSE(message, "%s takes no value", option->name);
+        out->large = true;
+        return 1;
+    }
+    if (!joined && count < 2) return DLLM_REFUSE(message, "%s has no value", option->name);
+    const char *value = joined ? arguments[0] + length + 1 : arguments[1];
+    if (!parse_value(out, option->name, value, message)) return 0;
+    return joined ? 1 : 2;
+}
+
+static bool parse_options(check_options *out, unsigned command, int count, char **arguments,
+                          dllm_message *message)
+{
+    *out = (check_options){.command = command,
+                           .device = DLLM_DEVICE_CPU,
+                           .operations = CHECK_HEAD | CHECK_SAMPLER,
+                           .tier = 'B'};
+    for (int i = 0; i < count;) {
+        if (arguments[i][0] == '-') {
+            const int taken = parse_option(out, count - i, arguments + i, message);
+            if (!taken) return false;
+            i += taken;
         } else if (out->file) {
-            return DLLM_REFUSE(message, "\"%s\" is a second file, one is taken", argument);
+            return DLLM_REFUSE(message, "\"%s\" is a second file, one is taken", arguments[i]);
         } else {
-            out->file = argument;
+            out->file = arguments[i++];
         }
     }
     if (!out->file) return DLLM_REFUSE(message, "no case file is given");
@@ -221,12 +271,16 @@ static int run(int count, char **arguments)
             (void)fputs(usage, stdout);
             return EXIT_PASSED;
         }
+    const unsigned command = count < 2                             ? 0
+                             : strcmp(arguments[1], "rows") == 0   ? COMMAND_ROWS
+                             : strcmp(arguments[1], "decode") == 0 ? COMMAND_DECODE
+                                                                   : 0;
     if (count < 2)
         dllm_message_set(&message, "a command is missing: rows or decode");
-    else if (strcmp(arguments[1], "rows") != 0 && strcmp(arguments[1], "decode") != 0)
+    else if (!command)
         dllm_message_set(&message, "command \"%s\" is not rows or decode", arguments[1]);
-    else if (parse_options(&options, count - 2, arguments + 2, &message))
-        return strcmp(arguments[1], "rows") == 0 ? check_rows(&options) : check_decode(&options);
+    else if (parse_options(&options, command, count - 2, arguments + 2, &message))
+        return command == COMMAND_ROWS ? check_rows(&options) : check_decode(&options);
     (void)fprintf(stderr, "dllm-check: %s\n(dllm-check --help tells more)\n", message.text);
     return EXIT_USAGE;
 }
