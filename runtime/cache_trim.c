@@ -180,9 +180,14 @@ bool dllm__cache_trim(dllm_trim_report *out, const dllm_cache_dir *dir, uint64_t
     out->entries += list.count;
     const time_t young = time(NULL) - DLLM_TRIM_SECONDS;
     if (list.count) qsort(list.entries, (size_t)list.count, sizeof *list.entries, compare_age);
-    for (int i = 0; i < list.count && out->bytes - out->removed_bytes > limit_bytes; i++) {
+    for (int i = 0; i < list.count; i++) {
         const old_entry *entry = &list.entries[i];
-        if (entry->used > young) break;
+        if (out->bytes - out->removed_bytes - out->young_bytes <= limit_bytes) break;
+        if (entry->used > young) {
+            out->young++;
+            out->young_bytes += entry->bytes;
+            continue;
+        }
         if (!dry_run && !remove_entry(out, dir, entry)) continue;
         out->removed++;
         out->removed_bytes += entry->bytes;

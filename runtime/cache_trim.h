@@ -27,6 +27,8 @@ typedef struct dllm_trim_report {
     int removed;
     uint64_t bytes;
     uint64_t removed_bytes;
+    int young; /* of trim: that would have gone too, but were used within DLLM_TRIM_SECONDS */
+    uint64_t young_bytes;
     char left[2 * NAME_MAX + 16]; /* the first that cannot go, below the folder; "": none */
     char left_why[DLLM_WHY_BYTES];
 } dllm_trim_report;

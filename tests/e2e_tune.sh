@@ -271,6 +271,7 @@ is_json
 [ "$(grep -c '"file"' "$work/out")" -eq "$many" ] || complain "it has not $many files"
 check 'trim keeps the young' 0 "$tune" trim --max 0
 last_line "$(tail -n 1 "$work/out" | sed 's/^[0-9]*/0/')"
+one_line "$number files of [1-9][0-9]* bytes stay above the limit: used in the last hour"
 check 'trim of a wrong size' 1 "$tune" trim --max much
 find "$work/new/v1/k" -name '*.dk' -exec touch -d '2 hours ago' {} +
 check 'trim --dry-run --json' 0 env DLLM_CACHE_DIR="$work/new" "$tune" trim --max 0 --dry-run --json

@@ -114,6 +114,8 @@ START_TEST(nothing_younger_than_an_hour_goes)
     set_age(0, 0);
     ck_assert(dllm__cache_trim(&report, &fixture.dir, 0, false));
     ck_assert_int_eq(report.removed, ENTRIES - 1);
+    ck_assert_int_eq(report.young, 1);
+    ck_assert_uint_eq(report.young_bytes, report.bytes - report.removed_bytes);
     ck_assert(is_there(0));
 }
 END_TEST

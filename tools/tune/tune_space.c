@@ -199,7 +199,11 @@ int tune_trim(const tune_options *options)
     const int status = tune_store_find(&dir);
     if (status != TUNE_DONE) return status;
     const bool done = dllm__cache_trim(&counts, &dir, limit_bytes, options->dry_run);
-    return report(&counts, done, &dir, options);
+    const int ended = report(&counts, done, &dir, options);
+    if (done && counts.young)
+        (void)tune_fail(ended, "%d files of %llu bytes stay above the limit: used in the last hour",
+                        counts.young, (unsigned long long)counts.young_bytes);
+    return ended;
 }
 
 int tune_clear(const tune_options *options)
