@@ -23,7 +23,12 @@ import sys
 import time
 from contextlib import contextmanager
 
-import torch
+try:
+    import torch
+except ModuleNotFoundError as error:
+    if __name__ != "__main__" or error.name != "torch":
+        raise
+    sys.exit("llada.py: needs torch 2.4 or later, none is installed")
 from dllm_kernels import fused_head
 from torch import nn
 
