@@ -17,16 +17,20 @@ if COMPILES:
     from . import _torch_op
 
 
+def _names(outputs: str | Sequence[str]) -> tuple[str, ...]:
+    return (outputs,) if isinstance(outputs, str) else tuple(outputs)
+
+
 def _call(
     operation: Operation,
     source: Any,
     weight: Any,
-    outputs: Sequence[str],
+    outputs: str | Sequence[str],
     ids: str,
     options: dict[str, Any],
 ) -> HeadOutput:
     arrays, settings = split_options(options)
-    outputs = tuple(outputs)
+    outputs = _names(outputs)
     if COMPILES and torch.compiler.is_compiling():
         return HeadOutput(
             **_torch_op.rows(operation, source, weight, outputs, ids, arrays, settings)
@@ -42,7 +46,7 @@ def fused_head(
     weight: Any,
     row_index: Any = None,
     *,
-    outputs: Sequence[str] = ("argmax", "lse", "confidence"),
+    outputs: str | Sequence[str] = ("argmax", "lse", "confidence"),
     ids: str = "int64",
     **options: Unpack[RowOptions],
 ) -> HeadOutput:
@@ -53,7 +57,7 @@ def fused_head(
     weight     (vocab, depth) the head's weight, likewise
     row_index  (rows) int32 or int64: the hidden row of each row; None = all in order. One outside
                the source gives id 0, NaN and, with the output "flags", DLLM_FLAG_ROW
-    outputs    names of HeadOutput's fields, and "candidates"
+    outputs    names of HeadOutput's fields, and "candidates"; one name may stand alone
     ids        "int64" or "int32", the type of every id
     options    those of RowOptions
 
@@ -67,7 +71,7 @@ def fused_sampler(
     logits: Any,
     row_index: Any = None,
     *,
-    outputs: Sequence[str] = ("argmax", "lse", "confidence"),
+    outputs: str | Sequence[str] = ("argmax", "lse", "confidence"),
     ids: str = "int64",
     **options: Unpack[RowOptions],
 ) -> HeadOutput:
@@ -88,7 +92,7 @@ def merge_states(
     states: Any,
     vocab: int,
     *,
-    outputs: Sequence[str] = ("argmax", "lse", "confidence"),
+    outputs: str | Sequence[str] = ("argmax", "lse", "confidence"),
     ids: str = "int64",
     **options: Unpack[RowOptions],
 ) -> HeadOutput:
@@ -106,7 +110,8 @@ def merge_states(
     unknown = {*arrays, *settings} - MERGE_KEYWORDS
     if unknown:
         raise TypeError(f"{', '.join(sorted(unknown))}: not a keyword of merge_states")
+    outputs = _names(outputs)
     if COMPILES and torch.compiler.is_compiling():
-        return HeadOutput(**_torch_op.merge(states, vocab, tuple(outputs), ids, arrays, settings))
+        return HeadOutput(**_torch_op.merge(states, vocab, outputs, ids, arrays, settings))
     arrays = {name: as_array(array) for name, array in arrays.items()}
-    return HeadOutput(**run_merge(as_array(states), vocab, tuple(outputs), ids, arrays, settings))
+    return HeadOutput(**run_merge(as_array(states), vocab, outputs, ids, arrays, settings))

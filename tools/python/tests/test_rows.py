@@ -289,7 +289,21 @@ def test_refuses_types_and_words_it_does_not_know():
     refuses(
         ValueError, 'output "mean" is not one of', fused_head, hidden, weight, outputs=("mean",)
     )
+    refuses(ValueError, 'output "mean" is not one of', fused_head, hidden, weight, outputs="mean")
     refuses(ValueError, 'ids "int8"', fused_head, hidden, weight, ids="int8")
+
+
+def test_outputs_may_be_one_name():
+    logits, (hidden, weight) = random(3, 2, 9), (random(1, 3, 8), random(2, 9, 8))
+    state = fused_sampler(logits, partial_state=True).state[None]
+    for one, both in (
+        (fused_head(hidden, weight, outputs="max"), fused_head(hidden, weight, outputs=("max",))),
+        (fused_sampler(logits, outputs="lse"), fused_sampler(logits, outputs=["lse"])),
+        (merge_states(state, 9, outputs="lse"), merge_states(state, 9, outputs=("lse",))),
+    ):
+        for field, left, right in zip(one._fields, one, both):
+            assert (left is None) == (right is None), field
+            assert left is None or np.array_equal(left, right), field
 
 
 def test_an_error_is_the_librarys_message():
