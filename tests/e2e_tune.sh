@@ -136,6 +136,9 @@ check 'verify of nothing' 0 "$tune" verify
 last_line '0 entries, 0 bad'
 check 'no compiler, cold' 4 env DLLM_NVRTC=/no/such.so $prebuild
 has err '/no/such.so'
+nowhere=/no/such/pack
+check 'prebuild -o nowhere, before the first compile' 2 env DLLM_NVRTC=/no/such.so $prebuild -o $nowhere
+one_line "cannot write $nowhere: No such file"
 check 'no usable folder' 5 env DLLM_CACHE_DIR=/dev/null/below $prebuild
 has err '/dev/null/below'
 

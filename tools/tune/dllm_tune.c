@@ -315,7 +315,8 @@ static int run_command(const struct command *command, int argc, char **argv)
     if (options.dry_run && (command->takes & TAKES_REPAIR) && !options.repair)
         return tune_fail(TUNE_USAGE, "--dry-run goes with --repair: verify alone writes nothing");
     if (options.kernels && options.tuning)
-        return tune_fail(TUNE_USAGE, "--kernels does not go with --tuning: without either, both go");
+        return tune_fail(TUNE_USAGE,
+                         "--kernels does not go with --tuning: without either, both go");
     return command->run(&options);
 }
 

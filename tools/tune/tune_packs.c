@@ -4,6 +4,7 @@
 #include "tune_packs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,11 @@ static bool replace_file(const char *path, const void *bytes, size_t size)
     return false;
 }
 
+static int fail_write(const char *path)
+{
+    return tune_fail(TUNE_SOME_FAILED, "cannot write %s: %s", path, strerror(errno));
+}
+
 /* A device, a pipe or a link stays what it is: it is written through. */
 static int write_file(const char *path, const void *bytes, size_t size)
 {
@@ -81,7 +87,7 @@ static int write_file(const char *path, const void *bytes, size_t size)
     const bool is_other = lstat(path, &status) == 0 && !S_ISREG(status.st_mode);
     if (is_other ? write_to(path, "we", bytes, size) : replace_file(path, bytes, size))
         return TUNE_DONE;
-    return tune_fail(TUNE_SOME_FAILED, "cannot write %s: %s", path, strerror(errno));
+    return fail_write(path);
 }
 
 /* ---- what came of it */
@@ -194,6 +200,30 @@ int tune_import(const tune_options *options)
 }
 
 /* ---- prebuild */
+
+/* Whether its folder takes the name that replace_file renames from. */
+static bool can_replace(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const int length = slash ? (int)(slash - path) + 1 : 0;
+    if (snprintf(folder, sizeof folder, "%.*s.", length, path) >= (int)sizeof folder) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+int tune_pack_look(const tune_options *options)
+{
+    struct stat status;
+    const char *path = options->output;
+    const bool is_folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    const bool is_other = lstat(path, &status) == 0 && !S_ISREG(status.st_mode);
+    if (is_folder) errno = EISDIR;
+    if (!is_folder && (is_other || can_replace(path))) return TUNE_DONE;
+    return fail_write(path);
+}
 
 static bool add_kernel(dllm_pack_list *list, dllm_entry_store *store, const dllm_kernel_spec *spec)
 {

@@ -243,15 +243,18 @@ static int end_code(const prebuild *job)
     return job->failed ? TUNE_SOME_FAILED : TUNE_DONE;
 }
 
-/* Makes room for what is noted, and looks at the folder: none ends the run before the first compile;
-   one that cannot be written may hold all kernels already, so that is said and tried. */
+/* Makes room for what is noted, and looks at the folder and the pack's place: none ends the run before
+   the first compile; a folder that cannot be written may hold all kernels already, so that is said and
+   tried. */
 static int prepare(prebuild *job, dllm_cache_dir *dir)
 {
     job->done = calloc((size_t)job->count + 1, sizeof *job->done);
     job->failures = json_array();
     if (!job->done || !job->failures) return tune_fail(TUNE_SOME_FAILED, "out of memory");
-    const int status = tune_store_find(dir);
+    int status = tune_store_find(dir);
     if (status != TUNE_DONE || job->options->dry_run) return status;
+    if (job->options->output) status = tune_pack_look(job->options);
+    if (status != TUNE_DONE) return status;
     dllm__cache_dir_probe(dir);
     job->writable = dir->writable;
     if (!dir->writable)
