@@ -111,8 +111,11 @@ for command in stat 'stat --json' trim; do
 done
 check 'trim --max beside an odd limit' 0 env DLLM_CACHE_MAX=bogus "$tune" trim --max 1G
 [ -s "$work/err" ] && complain 'it speaks of a limit that was not asked'
-check 'doctor without a compiler' 0 env DLLM_NVRTC=/no/such.so "$tune" doctor
-has out '/no/such.so'
+for variable in DLLM_NVRTC=/no/such.so DLLM_JIT=off; do
+    check "doctor with $variable" 0 env $variable "$tune" doctor
+    has out "problem .*${variable#*=}"
+    has out "to have it unset ${variable%=*}"
+done
 [ -e "$DLLM_CACHE_DIR" ] && complain 'doctor made a cache folder'
 
 # ---- output that is lost

@@ -190,6 +190,19 @@ static void look_at_layers(findings *found)
     add_section(found, "read-only cache folders", section);
 }
 
+/* A variable that keeps a compiler away comes before one to install. */
+static const char *compiler_advice(const dllm_compiler_description *about)
+{
+    const char *asked = secure_getenv("DLLM_NVRTC");
+    if (strcmp(about->mode, "off") == 0)
+        return "kernels in the cache still run; to have it unset DLLM_JIT";
+    if (asked && *asked && !about->library[0])
+        return "kernels in the cache still run; to have it unset DLLM_NVRTC, or name a libnvrtc.so "
+               "in it";
+    return "kernels in the cache still run; to have it install CUDA's NVRTC, or "
+           "pip download nvidia-cuda-nvrtc, unpack it and name its libnvrtc.so in DLLM_NVRTC";
+}
+
 static void look_at_compiler(findings *found, dllm_compiler *compiler)
 {
     dllm_compiler_description about = {0};
@@ -204,11 +217,7 @@ static void look_at_compiler(findings *found, dllm_compiler *compiler)
     add_text(section, "helper", about.helper[0] ? about.helper : "none: compiles in this process");
     if (about.helper_reason[0]) add_text(section, "helper problem", about.helper_reason);
     if (about.reason[0]) add_text(section, "problem", about.reason);
-    if (!found->can_compile)
-        add_text(
-            section, "without it",
-            "kernels in the cache still run; to have it install CUDA's NVRTC, or "
-            "pip download nvidia-cuda-nvrtc, unpack it and name its libnvrtc.so in DLLM_NVRTC");
+    if (!found->can_compile) add_text(section, "without it", compiler_advice(&about));
     add_section(found, "compiler", section);
 }
 
