@@ -246,6 +246,8 @@ check 'export through a link' 0 "$tune" export -o "$work/link"
 cmp -s "$work/all" "$work/behind" || complain 'the pack did not go through the link'
 check 'shapes of a folder' 1 "$tune" tune --shapes "$work"
 has err 'Is a directory'
+check 'shapes of an odd line' 1 sh -c "printf '\\nheads\\n' | '$tune' tune --shapes /dev/stdin"
+one_line '^dllm-tune: /dev/stdin: line 2: heads is not head or sampler'
 check 'shapes of an empty file' 1 "$tune" tune --shapes /dev/null
 has err '/dev/null names no problem'
 

@@ -2,6 +2,7 @@
 #include "tune_shapes.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,8 +133,8 @@ static const struct field {
                     [LOGITS_TYPE] = {"logits_type", OF_SAMPLER, DLLM_BF16}};
 
 typedef struct shape_line {
-    const char *name; /* "line 3" */
-    int operation;    /* an OF_ bit */
+    const char *where; /* "FILE: line 3" */
+    int operation;     /* an OF_ bit */
     bool is_given[FIELDS];
     int64_t value[FIELDS];
 } shape_line;
@@ -153,7 +154,7 @@ static int fail_unknown(const shape_line *line, const char *word)
     for (int i = 0, used = 0; i < FIELDS; i++)
         if (fields[i].operations & line->operation)
             used += snprintf(list + used, sizeof list - (size_t)used, " %s", fields[i].name);
-    return tune_fail(TUNE_USAGE, "%s: %s is not one of:%s", line->name, word, list);
+    return tune_fail(TUNE_USAGE, "%s: %s is not one of:%s", line->where, word, list);
 }
 
 static int take_type(int64_t *out, const shape_line *line, const char *name, const char *text)
@@ -163,7 +164,7 @@ static int take_type(int64_t *out, const shape_line *line, const char *name, con
         *out = type;
         return TUNE_DONE;
     }
-    return tune_fail(TUNE_USAGE, "%s: %s %s is not bf16, fp16 or fp32", line->name, name, text);
+    return tune_fail(TUNE_USAGE, "%s: %s %s is not bf16, fp16 or fp32", line->where, name, text);
 }
 
 static int take_pair(shape_line *line, const char *name, const char *text)
@@ -171,13 +172,13 @@ static int take_pair(shape_line *line, const char *name, const char *text)
     const int field = field_of(line, name);
     if (field == FIELDS) return fail_unknown(line, name);
     if (line->is_given[field])
-        return tune_fail(TUNE_USAGE, "%s: %s is given twice", line->name, name);
-    if (!text) return tune_fail(TUNE_USAGE, "%s: %s has no value", line->name, name);
+        return tune_fail(TUNE_USAGE, "%s: %s is given twice", line->where, name);
+    if (!text) return tune_fail(TUNE_USAGE, "%s: %s has no value", line->where, name);
     line->is_given[field] = true;
     int64_t *value = &line->value[field];
     if (field >= HIDDEN_TYPE) return take_type(value, line, name, text);
     if (!read_number(value, text) || *value < 0 || *value > INT32_MAX)
-        return tune_fail(TUNE_USAGE, "%s: %s %s is not a number from 0 to %d", line->name, name,
+        return tune_fail(TUNE_USAGE, "%s: %s %s is not a number from 0 to %d", line->where, name,
                          text, INT32_MAX);
     return TUNE_DONE;
 }
@@ -218,36 +219,37 @@ static int read_line(dllm_problem *out, shape_line *line, char **rest)
     }
     dllm__clear_error();
     if ((line->operation == OF_HEAD ? make_head : make_sampler)(out, line->value) != DLLM_OK)
-        return tune_fail(TUNE_USAGE, "%s: %s", line->name, dllm_last_error());
+        return tune_fail(TUNE_USAGE, "%s: %s", line->where, dllm_last_error());
     return TUNE_DONE;
 }
 
-static int add_line(tune_shape_list *list, char *text, const char *name,
+/* where   ends with the name that the shape gets */
+static int add_line(tune_shape_list *list, char *text, const char *where, const char *name,
                     const tune_options *options)
 {
     char *rest = NULL;
     dllm_problem problem;
     const char *operation = strtok_r(text, blanks, &rest);
     if (!operation || operation[0] == '#') return TUNE_DONE;
-    shape_line line = {.name = name,
+    shape_line line = {.where = where,
                        .operation = strcmp(operation, "head") == 0      ? OF_HEAD
                                     : strcmp(operation, "sampler") == 0 ? OF_SAMPLER
                                                                         : 0};
     if (!line.operation)
-        return tune_fail(TUNE_USAGE, "%s: %s is not head or sampler", name, operation);
+        return tune_fail(TUNE_USAGE, "%s: %s is not head or sampler", where, operation);
     const int status = read_line(&problem, &line, &rest);
     return status == TUNE_DONE ? add_buckets(list, name, &problem, options) : status;
 }
 
 static int add_file(tune_shape_list *list, const char *path, const tune_options *options)
 {
-    char text[1024], name[32];
+    char text[1024], where[PATH_MAX + 32];
     int status = TUNE_DONE, number = 0;
     FILE *file = fopen(path, "re");
     if (!file) return tune_fail(TUNE_USAGE, "%s cannot be read: %s", path, strerror(errno));
     while (status == TUNE_DONE && fgets(text, sizeof text, file)) {
-        (void)snprintf(name, sizeof name, "line %d", ++number);
-        status = add_line(list, text, name, options);
+        (void)snprintf(where, sizeof where, "%s: line %d", path, ++number);
+        status = add_line(list, text, where, where + strlen(path) + 2, options);
     }
     if (status == TUNE_DONE && ferror(file))
         status = tune_fail(TUNE_USAGE, "%s cannot be read: %s", path, strerror(errno));
