@@ -239,9 +239,13 @@ void dllm__pack_open(dllm_pack_reader *out, const void *pack, size_t pack_bytes)
 {
     dllm_pack_member manifest;
     *out = (dllm_pack_reader){.at = pack, .end = (const unsigned char *)pack + pack_bytes};
-    if (!take_member(&manifest, out)) return;
-    if (manifest.folder[0] || strcmp(manifest.name, manifest_name) != 0)
+    if (pack_bytes < sizeof manifest_name ||
+        memcmp(pack, manifest_name, sizeof manifest_name) != 0) {
         (void)refuse(out, "it does not begin with dllm-pack-1");
+        return;
+    }
+    if (!take_member(&manifest, out)) return;
+    if (manifest.folder[0]) (void)refuse(out, "its manifest is in a folder");
     out->line = (const char *)manifest.bytes;
     out->lines_end = out->line + manifest.size;
 }

@@ -112,7 +112,7 @@ dllm_status dllm__pack_list_merge(dllm_pack_list *list, dllm_cache_report *repor
     dllm_pack_member member;
     const char *reason = dllm__pack_check(pack, pack_bytes);
     if (reason)
-        return dllm__fail(DLLM_INVALID_ARGUMENT, "pack of %zu bytes is none: %s", pack_bytes,
+        return dllm__fail(DLLM_INVALID_ARGUMENT, "no dllm pack of %zu bytes: %s", pack_bytes,
                           reason);
     dllm__pack_open(&reader, pack, pack_bytes);
     while (dllm__pack_next(&member, &reader))

@@ -229,6 +229,8 @@ head -c 5000 "$work/pack" >"$work/half"
 check 'import half a pack' 2 env DLLM_CACHE_DIR="$work/none" "$tune" import "$work/half"
 has err 'cut off'
 [ -e "$work/none" ] && complain 'half a pack made a cache folder'
+check 'import what is no pack' 2 "$tune" import "$tune"
+one_line 'no dllm pack of .* it does not begin with dllm-pack-1'
 check 'import nothing' 1 "$tune" import
 check 'merge one' 1 "$tune" merge "$work/pack" -o "$work/both"
 check 'export nowhere' 2 "$tune" export -o /no/such/folder/pack
