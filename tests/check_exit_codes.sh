@@ -144,6 +144,22 @@ expect 2 '^FAIL dream_loop_shift_three_criteria: run 0: sequence 0, forward 1: 2
 sed 's/"canvases": \[\[2, 3, 15, 15\], \[2, 3, 15, 5\]/"canvases": [[2, 3, 15, 15], [2, 3, 15, 6]/' \
     "${cases%row_cases.json}decode_cases.json" >"$folder/left.json"
 expect 2 '^FAIL editing_joint_threshold: run 0: sequence 0, forward 1: canvas ' decode "$folder/left.json"
+# an answer of a case, damaged by an edit of the file, and what is said of it
+while IFS='|' read -r edit line; do
+    sed "$edit" "${cases%row_cases.json}decode_cases.json" >"$folder/damaged.json"
+    expect 2 "^FAIL $line" decode "$folder/damaged.json"
+done <<'END'
+s/"argmax": 0, "max": 64,/"argmax": "inf", "max": 64,/|row_stats: run [0-9]: row 0: argmax 0, wanted inf
+s/"argmax": 0, "max": 64,/"argmax": null, "max": 64,/|row_stats: run [0-9]: expected argmax is null$
+s/"batch_final": \[\[0, 1, 2, 3\], \[1, 2, 5, 4\]\]/"batch_final": [[0, 1, 2, 3]]/|sglang_low_confidence_batch: run 0: batch_final has 1 sequences, the run 2$
+s/"forwards": 4, "selected": \[\[\[0, 3\]/"forwards": null, "selected": [[[0, 3]/|sglang_low_confidence_batch: run 0: expected forwards is null$
+s/"selected": \[\[\[0, 3\], \[2\]\], \[\[1\], \[\]\], \[\[2\], \[\]\]\]/"selected": []/|sglang_low_confidence_batch: run 0: sequence 0, forward 0: more than wanted$
+s/"selected": \[\[\[0, 3\], \[2\]\],/"selected": [[[0, 3]],/|sglang_low_confidence_batch: run 0: forward 0: selected is not of 2 sequences$
+s/"canvases": \[\[2, 3, 15, 15\], \[2, 3, 15, 5\],.*$/"canvases": []}/|editing_joint_threshold: run 0: 0 canvases are expected of 4 forwards$
+s/"batch": \[{"final": \[1, 4, 5, 9, 10\],/"final": [9], "batch": [{"final": [1, 4, 5, 9, 10],/|batch_ragged_loop: run 0: final is expected beside batch, which has it$
+s/"counts": \[1, 2, 3\], "selected": \[\[7\]/"counts": [], "selected": [[7]/|dream_loop_shift_three_criteria: run 0: sequence 0, forward 0: 1 positions committed, not 0$
+s/"flags": \["NONFINITE", "EMPTY", "NONFINITE", ""\], "selected"/"flags": ["NONFINITE"], "selected"/|nonfinite_rows: run 0: flags of 1 positions are expected of 4$
+END
 echo '{"cases": [{"id": "one", "kind": "select", "runs": [{"confidence": [0.5], "rule": {"name": "sequential", "k": 1}}]}]}' \
     >"$folder/vague.json"
 expect 2 '^FAIL one: run 0: nothing is expected of it$' decode "$folder/vague.json"

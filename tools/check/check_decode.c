@@ -233,6 +233,24 @@ void decode_checker_close(decode_checker *checker)
     device_close(&checker->memory);
 }
 
+/* Does an answer say something, and nowhere null? */
+static bool is_answer(const json_t *expected, dllm_message *why)
+{
+    const char *name;
+    json_t *value, *member;
+    size_t i;
+    if (json_object_size(expected) == 0) return DLLM_REFUSE(why, "nothing is expected of it");
+    json_object_foreach((json_t *)expected, name, value)
+    {
+        if (json_is_null(value)) return DLLM_REFUSE(why, "expected %.60s is null", name);
+        json_array_foreach(value, i, member)
+        {
+            if (json_is_object(member) && !is_answer(member, why)) return false;
+        }
+    }
+    return true;
+}
+
 check_verdict decode_checker_run(decode_checker *checker, const json_t *from, dllm_message *why)
 {
     const struct kind *kind = find_kind(from);
@@ -255,8 +273,7 @@ check_verdict decode_checker_run(decode_checker *checker, const json_t *from, dl
         json_t *run = decode_run_of(from, i);
         const json_t *expected = json_object_get(run, "expected");
         const bool passed =
-            kind->run(checker, run, expected, &reason) &&
-            (json_object_size(expected) > 0 || DLLM_REFUSE(&reason, "nothing is expected of it"));
+            kind->run(checker, run, expected, &reason) && is_answer(expected, &reason);
         json_decref(run);
         if (passed) continue;
         dllm_message_set(why, "run %zu: %.400s", i, reason.text);

@@ -86,7 +86,7 @@ bool field_near(const json_t *expected, const char *name, double got, double tol
                 dllm_message *why)
 {
     const double wanted = field_number(expected, name, got);
-    if (fabs(got - wanted) <= tolerance) return true;
+    if (got == wanted || (isfinite(wanted) && fabs(got - wanted) <= tolerance)) return true;
     return DLLM_REFUSE(why, "%s %.9g, wanted %.9g within %g", name, got, wanted, tolerance);
 }
 
@@ -99,7 +99,7 @@ bool field_all_near(const json_t *expected, const char *name, const field_list *
         return DLLM_REFUSE(why, "expected %s is no list of %d numbers", name, got->count);
     for (int i = 0; i < wanted.count; i++) {
         const double a = got->values[i], b = wanted.values[i];
-        if (a != b && !(fabs(a - b) <= tolerance))
+        if (a != b && !(isfinite(b) && fabs(a - b) <= tolerance))
             return DLLM_REFUSE(why, "%s %d is %.9g, wanted %.9g within %g", name, i, a, b,
                                tolerance);
     }

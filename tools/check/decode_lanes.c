@@ -143,6 +143,9 @@ bool decode_lanes_read(decode_lanes *out, const json_t *run, dllm_message *why)
     *out = (decode_lanes){0};
     if (dllm_decode_preset(&out->options, &preset, family) != DLLM_OK)
         return DLLM_REFUSE(why, "%s", dllm_last_error());
+    if (json_array_size(json_object_get(run, "tables")) !=
+        json_array_size(json_object_get(run, "canvases")))
+        return DLLM_REFUSE(why, "tables are not one a canvas");
     bool done = read_options(out, run, why);
     if (strcmp(family, "dream") == 0) read_dream(out, &preset, run);
     json_t *list = list_lanes(run);

@@ -257,22 +257,55 @@ static void release(looping *work)
 
 /* ---- comparison --------------------------------------------------------------------------- */
 
-/* Forward i of lane s in a list of lists: by lane, or by forward and lane. */
-static const json_t *entry_of(const json_t *expected, const char *name, int s, int i)
+/* Are lists of forwards by forward and lane, not of one lane? */
+static bool is_by_lane(const looping *work, const json_t *expected)
+{
+    return work->lanes.count > 1 && !json_object_get(expected, "batch");
+}
+
+/* A list of forwards that is expected of lane s, or NULL. */
+static const json_t *list_of(const json_t *expected, const char *name, int s)
 {
     const json_t *batch = json_object_get(expected, "batch");
-    const json_t *lane = batch ? json_array_get(batch, (size_t)s) : expected;
-    const json_t *entry = json_array_get(json_object_get(lane, name), (size_t)i);
-    const bool by_lane = json_is_array(json_array_get(entry, 0));
-    return by_lane ? json_array_get(entry, (size_t)s) : entry;
+    return json_object_get(batch ? json_array_get(batch, (size_t)s) : expected, name);
+}
+
+/* Forward i of lane s in it. */
+static const json_t *entry_of(const looping *work, const json_t *expected, const char *name, int s,
+                              int i)
+{
+    const json_t *entry = json_array_get(list_of(expected, name, s), (size_t)i);
+    return is_by_lane(work, expected) ? json_array_get(entry, (size_t)s) : entry;
+}
+
+/* Are the lanes of an answer those of the run? */
+static bool same_lanes(const looping *work, const json_t *expected, dllm_message *why)
+{
+    static const char *const lists[] = {"batch", "batch_final"};
+    static const char *const of_lanes[] = {"final", "selected", "mask_to_token", "token_to_token",
+                                           "read",  "counts",   "batch_final",   "canvases"};
+    const json_t *batch = json_object_get(expected, "batch");
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        const json_t *list = json_object_get(expected, lists[i]);
+        if (list && json_array_size(list) != (size_t)work->lanes.count)
+            return DLLM_REFUSE(why, "%s has %zu sequences, the run %d", lists[i],
+                               json_array_size(list), work->lanes.count);
+    }
+    for (size_t i = 0; i < sizeof of_lanes / sizeof of_lanes[0]; i++)
+        if (batch && json_object_get(expected, of_lanes[i]))
+            return DLLM_REFUSE(why, "%s is expected beside batch, which has it", of_lanes[i]);
+    for (size_t s = 0; s < json_array_size(batch); s++)
+        if (json_object_size(json_array_get(batch, s)) == 0)
+            return DLLM_REFUSE(why, "nothing is expected of sequence %zu", s);
+    return true;
 }
 
 /* How many positions each forward commits. */
 static bool same_counts(const looping *work, const json_t *expected, dllm_message *why)
 {
     for (int s = 0; s < work->lanes.count; s++)
-        for (int i = 0; entry_of(expected, "counts", s, 0) && i < FORWARDS_MAX; i++) {
-            const double wanted = field_value(entry_of(expected, "counts", s, i), 0);
+        for (int i = 0; list_of(expected, "counts", s) && i < FORWARDS_MAX; i++) {
+            const double wanted = field_value(entry_of(work, expected, "counts", s, i), 0);
             if (work->did[s][i].committed.count != wanted)
                 return DLLM_REFUSE(why, "sequence %d, forward %d: %d positions committed, not %g",
                                    s, i, work->did[s][i].committed.count, wanted);
@@ -280,12 +313,18 @@ static bool same_counts(const looping *work, const json_t *expected, dllm_messag
     return true;
 }
 
-/* What a forward leaves, as far as canvases are listed. */
+/* What a forward leaves; behind the last canvas of the list nothing changes any more. */
 static bool same_canvases(const looping *work, const json_t *expected, dllm_message *why)
 {
+    const int listed = (int)json_array_size(json_object_get(expected, "canvases"));
+    if (!json_object_get(expected, "canvases")) return true;
+    if (listed == 0 || listed > work->forward)
+        return DLLM_REFUSE(why, "%d canvases are expected of %d forwards", listed, work->forward);
     for (int s = 0; s < work->lanes.count; s++)
-        for (int i = 0; i < FORWARDS_MAX && entry_of(expected, "canvases", s, i); i++) {
-            json_t *wanted = json_pack("{s:O}", "canvas", entry_of(expected, "canvases", s, i));
+        for (int i = 0; i < work->forward; i++) {
+            const int place = i < listed ? i : listed - 1;
+            json_t *wanted =
+                json_pack("{s:O?}", "canvas", entry_of(work, expected, "canvases", s, place));
             dllm_message difference;
             const bool same = field_same(wanted, "canvas", &work->did[s][i].canvas, &difference);
             json_decref(wanted);
@@ -295,20 +334,29 @@ static bool same_canvases(const looping *work, const json_t *expected, dllm_mess
     return true;
 }
 
+/* Is an entry of lists by lane one of this run? */
+static bool has_lanes(const looping *work, const json_t *expected, const char *name, int i)
+{
+    const json_t *entry = json_array_get(json_object_get(expected, name), (size_t)i);
+    return !entry || !is_by_lane(work, expected) ||
+           json_array_size(entry) == (size_t)work->lanes.count;
+}
+
 static bool same_lists(const looping *work, const json_t *expected, const char *name, size_t member,
                        dllm_message *why)
 {
-    const bool listed = json_object_get(expected, "batch") || json_object_get(expected, name);
-    for (int s = 0; listed && s < work->lanes.count; s++)
-        for (int i = 0; i < FORWARDS_MAX; i++) {
+    for (int s = 0; s < work->lanes.count; s++)
+        for (int i = 0; list_of(expected, name, s) && i < FORWARDS_MAX; i++) {
             const field_list *got =
                 (const field_list *)(const void *)((const char *)&work->did[s][i] + member);
-            const json_t *entry = entry_of(expected, name, s, i);
+            const json_t *entry = entry_of(work, expected, name, s, i);
             json_t *wanted = json_pack("{s:O?}", name, entry);
             dllm_message difference;
-            const bool same = entry ? field_same(wanted, name, got, &difference)
-                                    : got->count == 0 || !entry_of(expected, name, s, 0);
+            const bool same = entry ? field_same(wanted, name, got, &difference) : got->count == 0;
             json_decref(wanted);
+            if (!has_lanes(work, expected, name, i))
+                return DLLM_REFUSE(why, "forward %d: %s is not of %d sequences", i, name,
+                                   work->lanes.count);
             if (!same)
                 return DLLM_REFUSE(why, "sequence %d, forward %d: %.300s", s, i,
                                    entry ? difference.text : "more than wanted");
@@ -319,14 +367,12 @@ static bool same_lists(const looping *work, const json_t *expected, const char *
 static bool same_ends(const looping *work, const json_t *expected, dllm_message *why)
 {
     for (int s = 0; s < work->lanes.count; s++) {
-        const json_t *batch = json_object_get(expected, "batch");
         const json_t *finals = json_object_get(expected, "batch_final");
-        json_t *wanted = json_object();
+        const json_t *final =
+            finals ? json_array_get(finals, (size_t)s) : list_of(expected, "final", s);
+        json_t *wanted = json_pack("{s:O*}", "final", final);
         const field_list *last = work->forward > 0 ? &work->did[s][work->forward - 1].canvas
                                                    : &work->lanes.lanes[s].canvas;
-        (void)json_object_update(wanted,
-                                 (json_t *)(batch ? json_array_get(batch, (size_t)s) : expected));
-        if (finals) (void)json_object_set(wanted, "final", json_array_get(finals, (size_t)s));
         const bool same = field_same(wanted, "final", last, why);
         json_decref(wanted);
         if (!same) return false;
@@ -338,7 +384,7 @@ static bool compare(const looping *work, const json_t *expected, dllm_message *w
 {
     dllm_batch_status batch = {.struct_size = sizeof batch};
     if (dllm_decode_read(work->decode, &batch, NULL, 0) != DLLM_OK) return refuse(why);
-    return same_ends(work, expected, why) &&
+    return same_lanes(work, expected, why) && same_ends(work, expected, why) &&
            field_same(expected, "uncond_canvas_at_start", &work->unconditional, why) &&
            same_lists(work, expected, "selected", offsetof(lane_forward, committed), why) &&
            same_lists(work, expected, "mask_to_token", offsetof(lane_forward, committed), why) &&

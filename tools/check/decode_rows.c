@@ -166,10 +166,12 @@ static double tolerance_of(int output, double wanted)
 
 static bool compare(const row_result *result, int64_t count, const json_t *rows, dllm_message *why)
 {
-    if (json_array_size(rows) > (size_t)count)
+    if (json_array_size(rows) != (size_t)count)
         return DLLM_REFUSE(why, "%zu rows are expected of %jd", json_array_size(rows),
                            (intmax_t)count);
-    for (size_t r = 0; r < json_array_size(rows); r++)
+    for (size_t r = 0; r < json_array_size(rows); r++) {
+        if (json_object_size(json_array_get(rows, r)) == 0)
+            return DLLM_REFUSE(why, "row %zu: nothing is expected of it", r);
         for (int output = 0; output < ROW_FLAGS; output++) {
             const char *name = row_output_name(output);
             const json_t *row = json_array_get(rows, r);
@@ -182,6 +184,7 @@ static bool compare(const row_result *result, int64_t count, const json_t *rows,
                             &difference))
                 return DLLM_REFUSE(why, "row %zu: %.400s", r, difference.text);
         }
+    }
     return true;
 }
 

@@ -449,7 +449,9 @@ static bool check_case(const json_t *from, dllm_message *why)
     static const char *const names[] = {"id",   "kind",   "tier", "title",  "notes",
                                         "core", "source", "runs", "common", NULL};
     const char *kind = json_string_value(json_object_get(from, "kind"));
-    const char *tier = json_string_value(json_object_get(from, "tier"));
+    const json_t *given_tier = json_object_get(from, "tier");
+    const char *tier = json_string_value(given_tier);
+    if (given_tier && !tier) return DLLM_REFUSE(why, "tier is no word");
     if (!known_fields_check(from, names, why) || !known_word_check("kind", kind, kinds, why) ||
         (tier && !known_word_check("tier", tier, tiers, why)))
         return false;

@@ -172,7 +172,7 @@ static bool compare_flags(const step *work, const json_t *expected, dllm_message
 {
     static const uint32_t flags[] = {0, DLLM_FLAG_NONFINITE, DLLM_FLAG_EMPTY};
     const json_t *list = json_object_get(expected, "flags");
-    if (json_array_size(list) > (size_t)work->count)
+    if (list && json_array_size(list) != (size_t)work->count)
         return DLLM_REFUSE(why, "flags of %zu positions are expected of %d", json_array_size(list),
                            work->count);
     for (size_t q = 0; q < json_array_size(list); q++) {

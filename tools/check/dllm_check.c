@@ -243,7 +243,7 @@ static int check_decode(const check_options *options)
     json_error_t error;
     decode_checker checker;
     int status = EXIT_NO_DEVICE;
-    json_t *file = json_load_file(options->file, 0, &error);
+    json_t *file = json_load_file(options->file, JSON_REJECT_DUPLICATES, &error);
     const json_t *cases = json_object_get(file, "cases");
     if (!file) dllm_message_set(&message, "%s", error.text);
     if (!file || !decode_shape_check(cases, &message)) {

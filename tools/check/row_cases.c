@@ -204,6 +204,7 @@ static void read_params(case_reader *reader, row_case *out, const json_t *params
 static void read_shards(case_reader *reader, row_case *out, const json_t *list)
 {
     const char *what = "shards is not a list of [from, to) inside the vocabulary";
+    if (list && !json_is_array(list)) case_wrong(reader, what);
     out->shard_count = (int64_t)json_array_size(list);
     int64_t *ends = case_memory(reader, out->shard_count * 2, sizeof *ends);
     for (int64_t i = 0; ends && i < out->shard_count; i++) {
@@ -299,7 +300,7 @@ bool row_cases_load(row_cases *out, const char *path, dllm_message *message)
     dllm_message reason;
     case_reader reader = {.message = &reason};
     *out = (row_cases){0};
-    json_t *root = json_load_file(path, 0, &error);
+    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     if (!root)
         return error.line > 0 ? DLLM_REFUSE(message, "%s:%d: %s", path, error.line, error.text)
                               : DLLM_REFUSE(message, "%s: %s", path, error.text);

@@ -115,17 +115,19 @@ static uint64_t limit_kept(void)
 
 static int print_space_json(const space *s, const dllm_cache_dir *dir)
 {
+    const uint64_t limit = limit_kept();
     json_t *arches = json_object();
     for (int i = 0; i < s->arch_count; i++)
         (void)json_object_set_new(
             arches, s->arches[i].arch,
             json_pack("{si sI}", "kernels", s->arches[i].kernels, "bytes", s->arches[i].bytes));
-    return tune_print_json(json_pack(
-        "{so si sI sI si si si so si si si si}", "folder", tune_json_text(dir->path), "kernels",
-        s->kernels, "bytes", s->bytes, "limit_bytes", (json_int_t)limit_kept(), "bad", s->bad,
-        "used_today", s->used_today, "used_this_week", s->used_this_week, "arches", arches,
-        "tuned_choices", s->tuned, "bad_tuned_choices", s->tuned_bad, "quarantined",
-        count_files(dir, "v1/bad"), "being_written", count_files(dir, "v1/tmp")));
+    return tune_print_json(
+        json_pack("{so si sI sI si si si so si si si si}", "folder", tune_json_text(dir->path),
+                  "kernels", s->kernels, "bytes", s->bytes, "limit_bytes",
+                  limit > INT64_MAX ? INT64_MAX : (json_int_t)limit, "bad", s->bad, "used_today",
+                  s->used_today, "used_this_week", s->used_this_week, "arches", arches,
+                  "tuned_choices", s->tuned, "bad_tuned_choices", s->tuned_bad, "quarantined",
+                  count_files(dir, "v1/bad"), "being_written", count_files(dir, "v1/tmp")));
 }
 
 static void print_space(const space *s, const dllm_cache_dir *dir)
