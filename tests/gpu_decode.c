@@ -99,7 +99,7 @@ static void run_open(run *out, int number)
     options->trunk = forward;
     dllm_sequence *sequence = &out->sequences[0];
     sequence->block_length = strcmp(name, "dream") == 0 ? 0 : BLOCK;
-    sequence->generate = blocks * BLOCK;
+    sequence->generate = (int64_t)blocks * BLOCK;
     if (sequence->steps) sequence->steps = blocks * 16;
     if (sequence->steps_per_block) sequence->steps_per_block = 16;
     sequence->selection.gamma = 4.0f;
