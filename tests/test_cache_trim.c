@@ -154,18 +154,29 @@ START_TEST(trimming_names_a_file_that_it_leaves)
 }
 END_TEST
 
-START_TEST(trimming_names_a_folder_that_it_leaves)
+/* A folder of kernels that everybody may write, and may not be used. */
+static void fill_for_the_world(void)
 {
     char path[FIXTURE_PATH_BYTES];
-    dllm_trim_report report;
     (void)fill();
     fixture_path(path, &fixture, "v1/k");
     ck_assert_int_eq(chmod(path, 0777), 0);
+}
+
+static void check_left(const dllm_trim_report *report)
+{
+    ck_assert_int_eq(report->entries, 1);
+    ck_assert_str_eq(report->left, "v1/k");
+    ck_assert_str_eq(report->left_why, "k: the world may write it");
+}
+
+START_TEST(trimming_names_a_folder_that_it_leaves)
+{
+    dllm_trim_report report;
+    fill_for_the_world();
     ck_assert(dllm__cache_trim(&report, &fixture.dir, 0, false));
-    ck_assert_int_eq(report.entries, 1);
+    check_left(&report);
     ck_assert_int_eq(report.removed, 0);
-    ck_assert_str_eq(report.left, "v1/k");
-    ck_assert_str_eq(report.left_why, "k: the world may write it");
 }
 END_TEST
 
@@ -266,15 +277,10 @@ END_TEST
 /* What is in a folder that may not be used is not removed, and not passed over in silence. */
 START_TEST(clearing_names_a_folder_that_it_leaves)
 {
-    char path[FIXTURE_PATH_BYTES];
     dllm_trim_report report;
-    (void)fill();
-    fixture_path(path, &fixture, "v1/k");
-    ck_assert_int_eq(chmod(path, 0777), 0);
+    fill_for_the_world();
     ck_assert(dllm__cache_clear(&report, &fixture.dir, true, false, false));
-    ck_assert_int_eq(report.entries, 1);
-    ck_assert_str_eq(report.left, "v1/k");
-    ck_assert_str_eq(report.left_why, "k: the world may write it");
+    check_left(&report);
     ck_assert(is_there(0));
 }
 END_TEST
